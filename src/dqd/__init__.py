@@ -1,0 +1,77 @@
+"""dqd: quality diversity with gradients.
+
+    result = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), dqd.Grid(...), x0=x0, iterations=1000)
+
+Names load on first use: `import dqd` alone does not import JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dqd.archives import Archive as Archive
+    from dqd.archives import Grid as Grid
+    from dqd.ask_tell import AskTell as AskTell
+    from dqd.domains import Arm as Arm
+    from dqd.domains import Domain as Domain
+    from dqd.domains import Evaluator as Evaluator
+    from dqd.domains import LinearProjection as LinearProjection
+    from dqd.domains import check_jacobian as check_jacobian
+    from dqd.emitters import cma_me as cma_me
+    from dqd.emitters import cma_mega as cma_mega
+    from dqd.emitters import cma_mega_adam as cma_mega_adam
+    from dqd.emitters import combine as combine
+    from dqd.emitters import map_elites as map_elites
+    from dqd.emitters import map_elites_line as map_elites_line
+    from dqd.emitters import og_map_elites as og_map_elites
+    from dqd.emitters import og_map_elites_line as og_map_elites_line
+    from dqd.emitters import omg_mega as omg_mega
+    from dqd.emitters import random_sampling as random_sampling
+    from dqd.emitters import replicate as replicate
+    from dqd.result import Result as Result
+    from dqd.result import Results as Results
+    from dqd.run import NonFiniteError as NonFiniteError
+    from dqd.run import illuminate as illuminate
+    from dqd.types import Evaluation as Evaluation
+
+_HOMES = {
+    "dqd.archives": ("Archive", "Grid"),
+    "dqd.ask_tell": ("AskTell",),
+    "dqd.domains": ("Arm", "Domain", "Evaluator", "LinearProjection", "check_jacobian"),
+    "dqd.emitters": (
+        "cma_me",
+        "cma_mega",
+        "cma_mega_adam",
+        "combine",
+        "map_elites",
+        "map_elites_line",
+        "og_map_elites",
+        "og_map_elites_line",
+        "omg_mega",
+        "random_sampling",
+        "replicate",
+    ),
+    "dqd.result": ("Result", "Results"),
+    "dqd.run": ("NonFiniteError", "illuminate"),
+    "dqd.types": ("Evaluation",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
+    import difflib
+
+    near = difflib.get_close_matches(name, __all__, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'dqd' has no attribute {name!r}{hint}", name=name, obj=importlib.import_module("dqd"))
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

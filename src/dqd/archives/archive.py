@@ -1,0 +1,236 @@
+"""The archive: the best solution found in every cell, and the one rule by which solutions enter it.
+
+A batch is judged in its order, as if its candidates came one by one (SPEC A.0). The acceptance threshold of a cell is
+that of CMA-MAE (Fontaine & Nikolaidis 2023): it starts at `minimum` and moves by `learning_rate` towards every
+objective that beats it. `learning_rate=1, minimum=-inf` is MAP-Elites. The threshold decides what counts as progress;
+what is *stored* is always the best objective of the cell, so no elite ever worsens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.grid import Grid
+from dqd.archives.metrics import Metrics, two_sum
+from dqd.types import AddResult, Evaluation, pytree, replace, static
+
+REJECTED, IMPROVED, NEW = 0, 1, 2
+
+
+@pytree
+class Archive:
+    """Per-cell arrays over a tessellation. Frozen: `add` returns a new archive."""
+
+    tessellation: Grid
+    solutions: Array  # (cells, n)
+    objective: Array  # (cells,) -inf where empty
+    measures: Array  # (cells, k)
+    found: Array  # (cells,) iteration at which the elite was found
+    threshold: Array | None  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
+    occupied: Array  # (cells,) occupied cells in the order of their first occupation
+    count: Array  # () how many cells are occupied
+    total: Array  # (2,) compensated sum of the stored objectives
+    best: Array  # () best objective ever evaluated
+    judged: Array  # () finite candidates so far
+    clamped: Array  # () those whose measures lay outside the range
+    learning_rate: float
+    minimum: float
+    qd_score_offset: float
+
+    @staticmethod
+    def empty(
+        tessellation: Grid,
+        solution_size: int,
+        *,
+        learning_rate: float = 1.0,
+        minimum: float = -math.inf,
+        qd_score_offset: float = 0.0,
+        dtype: jnp.dtype | None = None,
+    ) -> Archive:
+        """An archive without elites."""
+        if not 0.0 <= learning_rate <= 1.0:
+            raise ValueError(f"learning_rate: expected a number in [0, 1], got {learning_rate}")
+        if learning_rate < 1.0 and not math.isfinite(minimum):
+            raise ValueError(
+                f"minimum: a learning rate of {learning_rate} needs a finite minimum acceptance threshold, got {minimum}; "
+                "give the lowest objective worth keeping"
+            )
+        dtype = jnp.zeros(0).dtype if dtype is None else dtype
+        cells, measures = tessellation.num_cells, tessellation.num_measures
+
+        def zero() -> Array:  # a buffer for each field: they are donated one by one
+            return jnp.zeros((), jnp.int32)
+
+        return Archive(
+            tessellation=tessellation,
+            solutions=jnp.zeros((cells, solution_size), dtype),
+            objective=jnp.full(cells, -jnp.inf, dtype),
+            measures=jnp.zeros((cells, measures), dtype),
+            found=jnp.full(cells, -1, jnp.int32),
+            threshold=None if learning_rate == 1.0 else jnp.full(cells, minimum, dtype),
+            occupied=jnp.zeros(cells, jnp.int32),
+            count=zero(),
+            total=jnp.zeros(2, dtype),
+            best=jnp.array(-jnp.inf, dtype),
+            judged=zero(),
+            clamped=zero(),
+            learning_rate=float(learning_rate),
+            minimum=float(minimum),
+            qd_score_offset=float(qd_score_offset),
+        )
+
+    @property
+    def num_cells(self) -> int:
+        return self.tessellation.num_cells
+
+    @property
+    def metrics(self) -> Metrics:
+        return Metrics.of(self.total, self.count, self.best, self.num_cells, self.qd_score_offset)
+
+    def add(
+        self, solutions: Array, evaluation: Evaluation, iteration: Array | int = 0, mask: Array | None = None
+    ) -> tuple[Archive, AddResult]:
+        """Judge a batch (b, n) in its order; store the best of each cell.
+
+        A candidate that is masked out, or whose objective or measures are not finite, is rejected with value -inf.
+        The cost does not depend on the number of cells: b rows are read and at most b are written.
+        """
+        valid = jnp.isfinite(evaluation.objective) & jnp.all(jnp.isfinite(evaluation.measures), axis=-1)
+        valid = valid if mask is None else valid & mask
+        cell = jnp.where(valid, self.tessellation.index_of(evaluation.measures), self.num_cells)
+        objective = jnp.where(valid, evaluation.objective, -jnp.inf)
+        stored = self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf)  # (b,)
+        same = cell[:, None] == cell[None, :]  # (b, b)
+        earlier = same & _precedes(cell.size)  # [i, j]: j comes before i in i's cell
+        met, after = self._thresholds(cell, objective, stored, earlier)
+
+        accepted = valid & (objective > met)
+        empty = jnp.isneginf(stored)
+        new = accepted & empty & ~jnp.any(earlier & accepted, axis=1)
+        status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
+        value = jnp.where(jnp.isneginf(met), objective, objective - met)
+
+        storable = accepted & (objective > stored)
+        winner = storable & ~jnp.any(same & storable & _beats(objective), axis=1)
+        row = jnp.where(winner, cell, self.num_cells)  # the sentinel row is dropped by the scatters
+        position = jnp.where(new, self.count + jnp.cumsum(new, dtype=jnp.int32) - 1, self.num_cells)
+        gain = jnp.sum(jnp.where(winner, objective - jnp.where(empty, 0, stored), 0))
+        archive = replace(
+            self,
+            solutions=_set(self.solutions, row, solutions),
+            objective=_set(self.objective, row, objective),
+            measures=_set(self.measures, row, evaluation.measures),
+            found=_set(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
+            threshold=None if self.threshold is None else self.threshold.at[cell].max(after, mode="drop"),
+            occupied=_set(self.occupied, position, cell),
+            count=self.count + jnp.sum(new, dtype=jnp.int32),
+            total=two_sum(self.total, gain),
+            best=jnp.maximum(self.best, jnp.max(objective, initial=-jnp.inf)),
+            judged=self.judged + jnp.sum(valid, dtype=jnp.int32),
+            clamped=self.clamped
+            + jnp.sum(valid & self.tessellation.outside(evaluation.measures), dtype=jnp.int32),
+        )
+        return archive, AddResult(status, value, cell)
+
+    def _thresholds(self, cell: Array, objective: Array, stored: Array, earlier: Array) -> tuple[Array, Array]:
+        """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
+        if self.threshold is None:  # the running maximum
+            before = jnp.maximum(stored, self.minimum)
+            met = jnp.maximum(before, jnp.max(jnp.where(earlier, objective, -jnp.inf), axis=1, initial=-jnp.inf))
+            return met, jnp.maximum(met, objective)
+        before = self.threshold.at[cell].get(mode="fill", fill_value=self.minimum)
+
+        def rise(threshold: Array, target: Array) -> Array:  # t <- t + rate * max(f - t, 0)
+            return threshold + self.learning_rate * jnp.maximum(target - threshold, 0)
+
+        # Each rise depends on the last one, so the batch is walked; every step serves all candidates at once.
+        met = jax.lax.fori_loop(
+            0, cell.size, lambda j, met: jnp.where(earlier[:, j], rise(met, objective[j]), met), before
+        )
+        return met, rise(met, objective)
+
+    def pick(self, uniform: Array, fallback: Array) -> Array:
+        """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
+        chosen = jnp.minimum((uniform * self.count).astype(jnp.int32), self.count - 1)
+        return jnp.where(self.count > 0, self.solutions[self.occupied[chosen]], fallback)
+
+    def sample(self, key: Array, size: int) -> Array:
+        """Solutions of `size` elites drawn uniformly, with replacement: (size, n)."""
+        if not isinstance(self.count, jax.core.Tracer) and int(self.count) == 0:
+            raise ValueError("sample: the archive is empty; add solutions first")
+        return self.pick(jax.random.uniform(key, (size,)), self.solutions[0])
+
+    @property
+    def elites(self) -> Elites:
+        """The occupied cells as NumPy arrays, in the order of their index."""
+        cells = np.flatnonzero(np.asarray(self.objective) > -np.inf)
+        return self._elites(cells, np.ones(len(cells), bool))
+
+    def retrieve(self, measures: object) -> Elites:
+        """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
+        rows = np.atleast_2d(np.asarray(measures, self.measures.dtype))
+        if rows.ndim != 2 or rows.shape[1] != self.tessellation.num_measures:
+            raise ValueError(
+                f"measures: expected (batch, {self.tessellation.num_measures}), got {np.shape(measures)}"
+            )
+        if not np.isfinite(rows).all():
+            raise ValueError("measures: expected finite numbers, got NaN or infinity")
+        cells = np.asarray(self.tessellation.index_of(jnp.asarray(rows)))
+        return self._elites(cells, np.asarray(self.objective)[cells] > -np.inf)
+
+    def _elites(self, cells: np.ndarray, occupied: np.ndarray) -> Elites:
+        fields = (self.solutions, self.objective, self.measures, self.found)
+        return Elites(cells, occupied, *(np.asarray(field)[cells] for field in fields))
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+
+class Elites:
+    """Rows of an archive as NumPy arrays."""
+
+    def __init__(
+        self,
+        cell: np.ndarray,
+        occupied: np.ndarray,
+        solutions: np.ndarray,
+        objective: np.ndarray,
+        measures: np.ndarray,
+        found: np.ndarray,
+    ) -> None:
+        self.cell, self.occupied = cell, occupied  # (b,), (b,)
+        self.solutions = solutions  # (b, n)
+        self.objective = objective  # (b,) -inf where the cell is empty
+        self.measures = measures  # (b, k)
+        self.found = found  # (b,) iteration
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def __iter__(self) -> Iterator[tuple[int, np.ndarray, float, np.ndarray]]:
+        """Cell, solution, objective and measures of one elite after the other."""
+        for cell, solution, objective, measures in zip(
+            self.cell, self.solutions, self.objective, self.measures, strict=True
+        ):
+            yield int(cell), solution, float(objective), measures
+
+
+def _set(field: Array, row: Array, values: Array) -> Array:
+    # Rows are unique apart from the sentinel, which is out of range and dropped.
+    return field.at[row].set(values.astype(field.dtype), mode="drop")
+
+
+def _precedes(size: int) -> np.ndarray:
+    return np.tri(size, k=-1, dtype=bool)  # [i, j]: j comes before i
+
+
+def _beats(objective: Array) -> Array:
+    """[i, j]: j has the better objective, or the same and came earlier."""
+    mine, other = objective[:, None], objective[None, :]
+    return (other > mine) | ((other == mine) & _precedes(objective.size))

@@ -1,0 +1,98 @@
+"""A uniform grid over measure space."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.types import pytree, static
+
+EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does (SPEC A.0)
+
+
+@pytree
+class Grid:
+    """Cells of equal size between `lower` and `upper`, `shape[j]` of them along measure j.
+
+    A measure outside the range belongs to the border cell on its side; nothing is refused.
+
+    >>> Grid(lower=[-1, 0], upper=[1, 5], shape=[20, 50]).num_cells
+    1000
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    shape: tuple[int, ...] = static()
+
+    def __post_init__(self) -> None:
+        if not all(_is_plain(side) for side in (self.lower, self.upper)):
+            return  # JAX rebuilds the record around tracers and placeholders; those were checked before
+        object.__setattr__(self, "lower", _numbers("lower", self.lower))
+        object.__setattr__(self, "upper", _numbers("upper", self.upper))
+        object.__setattr__(self, "shape", _counts(self.shape))
+        sizes = {"lower": len(self.lower), "upper": len(self.upper), "shape": len(self.shape)}
+        if len(set(sizes.values())) != 1:
+            raise ValueError(f"Grid: lower, upper and shape need one entry per measure, got lengths {sizes}")
+        for j, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if not low < high:
+                raise ValueError(f"Grid: lower must lie below upper; measure {j} has lower={low}, upper={high}")
+
+    @property
+    def num_measures(self) -> int:
+        return len(self.shape)
+
+    @property
+    def num_cells(self) -> int:
+        return math.prod(self.shape)
+
+    def index_of(self, measures: Array) -> Array:
+        """Cell index of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
+        low, high = jnp.asarray(self.lower, measures.dtype), jnp.asarray(self.upper, measures.dtype)
+        counts = jnp.asarray(self.shape, measures.dtype)
+        # Clamp before the cast (1e12 does not fit an integer) and after it (in float32, high - 1e-6 is high).
+        inside = jnp.clip(measures + EPSILON, low, high - EPSILON)
+        position = ((inside - low) / (high - low) * counts).astype(jnp.int32)
+        position = jnp.clip(position, 0, jnp.asarray(self.shape, jnp.int32) - 1)
+        strides = np.cumprod((1, *self.shape[:0:-1]))[::-1]
+        return jnp.sum(position * jnp.asarray(strides, jnp.int32), axis=-1)
+
+    def outside(self, measures: Array) -> Array:
+        """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""
+        low, high = jnp.asarray(self.lower, measures.dtype), jnp.asarray(self.upper, measures.dtype)
+        return jnp.any((measures < low) | (measures > high), axis=-1)
+
+    def centers(self) -> np.ndarray:
+        """Middle of every cell, (num_cells, k), in index order."""
+        axes = [
+            low + (np.arange(count) + 0.5) * (high - low) / count
+            for low, high, count in zip(self.lower, self.upper, self.shape, strict=True)
+        ]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.num_cells, self.num_measures)
+
+
+def _is_plain(side: Any) -> bool:
+    return isinstance(side, np.ndarray | Real) or (
+        isinstance(side, list | tuple) and all(isinstance(number, Real | np.ndarray) for number in side)
+    )
+
+
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    numbers = tuple(float(value) for value in np.atleast_1d(values))
+    if not all(math.isfinite(number) for number in numbers):
+        raise ValueError(f"Grid: {name} must be finite, got {numbers}")
+    return numbers
+
+
+def _counts(shape: Any) -> tuple[int, ...]:
+    values = np.atleast_1d(shape)
+    if not all(float(value).is_integer() and value >= 1 for value in values):
+        raise ValueError(f"Grid: shape must hold whole numbers of cells, at least 1 each, got {tuple(values.tolist())}")
+    counts = tuple(int(value) for value in values)
+    if math.prod(counts) >= 2**31:
+        raise ValueError(f"Grid: {math.prod(counts):,} cells are more than the 2**31 - 1 that an index can name")
+    return counts

@@ -1,0 +1,41 @@
+"""Arm repertoire: a planar arm of n joints should reach every point with its angles as equal as can be.
+
+Objective: minus the variance of the joint angles. Measures: the position of the hand. SPEC A.2.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.grid import Grid
+from dqd.domains.domain import Domain
+from dqd.types import pytree, static
+
+
+@pytree
+class Arm(Domain):
+    """n links of length 1, angles relative to the link before; stored as 100 (1 - variance)."""
+
+    n: int = static(default=1000)
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"n: an arm needs at least 1 joint, got {self.n}")
+
+    @property
+    def transform(self) -> tuple[float, float]:
+        return 100.0, 100.0
+
+    def grid(self, resolution: int = 100) -> Grid:
+        return Grid((-self.n, -self.n), (self.n, self.n), (resolution, resolution))
+
+    def score(self, x: Array) -> tuple[Array, Array]:
+        directions = jnp.cumsum(x)
+        return -jnp.var(x), jnp.stack([jnp.sum(jnp.cos(directions)), jnp.sum(jnp.sin(directions))])
+
+    def joints(self, x: Array) -> Array:
+        """Positions of the base and of the end of every link, (n + 1, 2)."""
+        directions = jnp.cumsum(jnp.asarray(x))
+        ends = jnp.cumsum(jnp.stack([jnp.cos(directions), jnp.sin(directions)], axis=1), axis=0)
+        return jnp.concatenate([jnp.zeros((1, 2), ends.dtype), ends])

@@ -1,0 +1,259 @@
+"""Is this jacobian right? Compare it with central differences, and say in words which row is wrong and how.
+
+Compared are slopes along directions, J v against (f(x + h v) - f(x - h v)) / 2h: along single coordinates (at most 64)
+and along a few random directions, which see every coordinate at once and drown round-off.
+
+Each slope is measured with h and h / 2. Their mismatch tells how far the measurement itself can be trusted: it grows
+when h is too long for the function's curvature, too short for its floating-point numbers, or steps over a jump. So the
+best of a few h is chosen row by row, whatever the precision, and only an error beyond the doubt counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dqd.domains.domain import Evaluator, FunctionDomain
+from dqd.types import Evaluation, Score
+
+STEPS = (1e-1, 1e-2, 1e-3, 1e-4)  # in units of each coordinate
+COORDINATES, DIRECTIONS = 64, 16
+CHUNK = 64  # solutions per call of the evaluator, for models that fill a GPU
+ALIKE = 0.02  # two rows that differ by less than this, relative to their size, are recognised as one another
+
+Outputs = Callable[[np.ndarray], np.ndarray]  # solutions (m, n) -> raw objective and measures (m, 1 + k)
+
+
+@dataclass(frozen=True)
+class JacobianReport:
+    """True in an `if` when every row agrees with finite differences; `message` says in words what does not."""
+
+    ok: bool
+    errors: np.ndarray  # (1 + k,) largest error of each row, relative to its largest slope; 0 if within doubt
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class _Directions:
+    v: np.ndarray  # (m, n) of length 1
+    reach: np.ndarray  # (m,) what a step of 1 means: 1 for each coordinate that moves
+    least: np.ndarray  # (m,) below this, rounding of x would swallow a step
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """Directional derivatives: a row for each row of the jacobian, a column for each direction."""
+
+    claimed: np.ndarray  # by the jacobian
+    measured: np.ndarray  # by differences
+    doubt: np.ndarray  # how far those can be off
+    labels: list[str]
+
+
+def check_jacobian(
+    evaluator: Evaluator | Score, x: Any, *, step: float | None = None, tolerance: float | None = None
+) -> JacobianReport:
+    """Compare the evaluator's jacobian at x, (n,) or (b, n), with central differences of its raw functions.
+
+    Takes a domain, a plain score function or any evaluator; solutions are handed over in the kind of x (JAX, NumPy,
+    torch). `step` replaces the choice of h by one value and makes the check four times cheaper. `tolerance` is relative
+    to the largest slope of a row, by default the fourth root of the machine epsilon: 1.2e-4 in float64, 1.9e-2 in
+    float32. A kink or jump within h of x costs the directions that cross it, not the check.
+
+    >>> report = check_jacobian(lambda x: (-(x**2).sum(), x[:2]), np.array([1.0, 2.0, 3.0]))
+    >>> bool(report)
+    True
+    """
+    judge = evaluator if isinstance(evaluator, Evaluator) else FunctionDomain(evaluator)
+    solutions = np.atleast_2d(_numpy(x))
+    if not jnp.issubdtype(solutions.dtype, jnp.floating):
+        solutions = solutions.astype(float)
+    found = judge.evaluate_with_jacobian(_like(x, solutions))
+    complaint = _shape_complaint(found, *solutions.shape)
+    if complaint:
+        return JacobianReport(False, np.full(1, np.nan), complaint)
+
+    jacobian = _numpy(found.jacobian)  # (b, 1 + k, n)
+    dtype = max(solutions.dtype, jacobian.dtype, key=lambda dtype: float(jnp.finfo(dtype).eps))
+    tolerance = float(jnp.finfo(dtype).eps) ** 0.25 if tolerance is None else tolerance
+    scale = _scale(judge)
+
+    def outputs(points: np.ndarray) -> np.ndarray:
+        parts = [judge.evaluate(_like(x, points[i : i + CHUNK])) for i in range(0, len(points), CHUNK)]
+        rows = [np.column_stack([_numpy(part.objective) / scale, _numpy(part.measures)]) for part in parts]
+        return np.concatenate(rows).astype(float)
+
+    steps = STEPS if step is None else (step,)
+    slopes = [
+        _compare(outputs, point, rows, family, steps)
+        for point, rows in zip(solutions.astype(dtype), jacobian.astype(float), strict=True)
+        for family in _directions(point)
+    ]
+    return _report(_joined(slopes), scale, tolerance)
+
+
+def _directions(x: np.ndarray) -> list[_Directions]:
+    """Coordinates and random signs."""
+    n, least = x.size, 32 * float(jnp.finfo(x.dtype).eps) * np.abs(x.astype(float))
+    generator = np.random.default_rng(0)
+    chosen = np.sort(generator.permutation(n)[:COORDINATES])
+    units = np.zeros((len(chosen), n))
+    units[np.arange(len(chosen)), chosen] = 1
+    length = np.full(DIRECTIONS, np.sqrt(n))
+    signs = generator.choice([-1.0, 1.0], (DIRECTIONS, n)) / np.sqrt(n)
+    return [
+        _Directions(units, np.ones(len(chosen)), least[chosen], [f"coordinate {i}" for i in chosen]),
+        _Directions(signs, length, np.median(least) * length, ["a random direction"] * DIRECTIONS),
+    ]
+
+
+def _compare(
+    outputs: Outputs, x: np.ndarray, jacobian: np.ndarray, along: _Directions, steps: tuple[float, ...]
+) -> _Slopes:
+    """Slopes with, for each row, the step at which h and h / 2 agree best."""
+    claimed = jacobian @ along.v.T
+    trials = [_trial(outputs, x, jacobian, along, step) for step in steps]
+    errors, mismatches = (np.stack(part) for part in zip(*trials, strict=True))  # (steps, 1 + k, m)
+    share = mismatches / np.maximum(np.abs(claimed + errors), mismatches)  # from 0, exact, to 1, useless
+    best = np.argmin(np.mean(share, axis=2, keepdims=True), axis=0, keepdims=True)  # (1, 1 + k, 1)
+    error, mismatch = (np.take_along_axis(part, best, axis=0)[0] for part in (errors, mismatches))
+    # A jump within reach doubles the slope as h is halved: 4 mismatches bound the extrapolated error even then.
+    doubt = 4 * (mismatch + np.median(mismatch, axis=1, keepdims=True))
+    return _Slopes(claimed, claimed + error, doubt, along.labels)
+
+
+def _trial(
+    outputs: Outputs, x: np.ndarray, jacobian: np.ndarray, along: _Directions, step: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measured minus claimed slopes, extrapolated to h = 0 (Richardson), and the mismatch between h and h / 2."""
+
+    def error(h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ahead, behind = ((x + side * h[:, None] * along.v).astype(x.dtype) for side in (1, -1))
+        walked = ahead.astype(float) - behind.astype(float)  # not quite 2 h v: the points were rounded
+        values = outputs(np.concatenate([ahead, behind]))
+        rise = values[: len(h)] - values[len(h) :]
+        round_off = jnp.finfo(x.dtype).eps * np.max(np.abs(values), axis=0)
+        return (rise - walked @ jacobian.T).T / (2 * h), round_off[:, None] / h
+
+    with np.errstate(invalid="ignore"):  # values that are not finite
+        h = np.maximum(step * along.reach, along.least)
+        (long, _), (short, round_off) = error(h), error(h / 2)
+        mismatch = np.abs(long - short) + round_off
+    known = np.isfinite(mismatch)
+    return np.where(known, (4 * short - long) / 3, 0), np.where(known, mismatch, np.finfo(float).max / 16)
+
+
+def _joined(slopes: list[_Slopes]) -> _Slopes:
+    claimed, measured, doubt = (
+        np.concatenate([getattr(part, name) for part in slopes], axis=1) for name in ("claimed", "measured", "doubt")
+    )
+    return _Slopes(claimed, measured, doubt, [label for part in slopes for label in part.labels])
+
+
+def _report(slopes: _Slopes, scale: float, tolerance: float) -> JacobianReport:
+    names = ["objective"] + [f"measure {j}" for j in range(len(slopes.claimed) - 1)]
+    verdicts = [_verdict(slopes, row, names, scale, tolerance) for row in range(len(names))]
+    errors = np.array([error for error, _ in verdicts])
+    wrong = [f"row {r} ({names[r]}) {words}" for r, (_, words) in enumerate(verdicts) if words]
+    if not wrong:
+        message = f"jacobian agrees with finite differences: largest relative error {errors.max():.2g}"
+    else:
+        message = "jacobian disagrees with finite differences:\n  " + "\n  ".join(wrong)
+    if any("is the gradient of" in line for line in wrong):
+        message += f"\n  expected the rows in this order: {', '.join(names)}"
+    return JacobianReport(not wrong, errors, message)
+
+
+def _verdict(slopes: _Slopes, row: int, names: list[str], scale: float, tolerance: float) -> tuple[float, str]:
+    """The relative error of one row, and what is wrong with it: nothing is an empty string."""
+    claimed, measured, doubt = slopes.claimed[row], slopes.measured[row], slopes.doubt[row]
+    if not np.isfinite(claimed).all():
+        return np.inf, "is not finite"
+    size = np.maximum(np.abs(claimed), np.abs(measured))
+    settled = doubt <= 0.5 * size
+    excess = np.maximum(np.abs(claimed - measured) - doubt, 0)
+    error = float(np.max(excess) / max(np.max(size, where=settled, initial=0), np.max(np.abs(claimed)), 1e-300))
+    if error > tolerance:
+        worst = int(np.argmax(excess))
+        elsewhere = (
+            f"is wrong along {slopes.labels[worst]}: it says {claimed[worst]:.4g}, differences {measured[worst]:.4g}"
+        )
+        return error, _diagnosis(slopes, row, names, scale) or elsewhere
+    if np.any(claimed != 0) and not np.any(settled):
+        return error, "cannot be checked here: differences do not settle (noise, a jump, or not finite); try another x"
+    return error, ""
+
+
+def _diagnosis(slopes: _Slopes, row: int, names: list[str], scale: float) -> str:
+    """Recognise a wrong row as zero, or as a multiple of this or another gradient; else an empty string."""
+    if not np.any(slopes.claimed[row]):
+        return "is zero, the function is not flat"
+    fits = [(*_fit(slopes, row, other), other) for other in range(len(names))]
+    misfit, factor, other = min(fits, key=lambda fit: (fit[0] > ALIKE, fit[2] != row, fit[0]))
+    if misfit > ALIKE or (other == row and abs(factor - 1) < ALIKE):
+        return ""
+    if other != row:
+        times = "" if abs(factor - 1) < ALIKE else f", times {factor:.4g}"
+        return f"is the gradient of {names[other]}{times}"
+    if abs(factor + 1) < ALIKE:
+        return "has the wrong sign"
+    if row == 0 and abs(factor / scale - 1) < ALIKE:
+        return f"belongs to the stored objective; expected the raw one's: divide by {scale:.4g}"
+    return f"is scaled by {factor:.4g}"
+
+
+def _fit(slopes: _Slopes, row: int, other: int) -> tuple[float, float]:
+    """(misfit, factor) of the claimed row as a multiple of another function's measured slopes."""
+    claimed, measured, doubt = slopes.claimed[row], slopes.measured[other], slopes.doubt[other]
+    settled = doubt <= 0.5 * np.maximum(np.abs(claimed), np.abs(measured))
+    claimed, measured = claimed[settled], measured[settled]
+    if not np.any(claimed) or not np.any(measured):
+        return np.inf, 0.0
+    factor = float(claimed @ measured / (measured @ measured))
+    return float(np.linalg.norm(claimed - factor * measured) / np.linalg.norm(claimed)), factor
+
+
+def _shape_complaint(found: Evaluation, b: int, n: int) -> str:
+    """What is wrong with the shapes: nothing is an empty string."""
+    objective, measures = np.shape(_numpy(found.objective)), np.shape(_numpy(found.measures))
+    if objective != (b,):
+        return f"objective: expected ({b},) = (batch,), got {objective}"
+    if len(measures) != 2 or measures[0] != b:
+        return f"measures: expected ({b}, k) = (batch, measures), got {measures}"
+    if found.jacobian is None:
+        return "jacobian: evaluate_with_jacobian returned none"
+    expected, got = (b, 1 + measures[1], n), np.shape(_numpy(found.jacobian))
+    if got == expected:
+        return ""
+    hint = "; swap its last two axes" if got == (b, n, 1 + measures[1]) and len(got) == 3 else ""
+    return f"jacobian: expected {expected} = (batch, 1 + measures, n), objective first, got {got}{hint}"
+
+
+def _scale(evaluator: Evaluator) -> float:
+    """The archive may store scale * objective + offset; the jacobian is that of the objective itself."""
+    transform = getattr(evaluator, "transform", None)
+    return float(transform[0]) if isinstance(transform, tuple) else 1.0
+
+
+def _numpy(values: Any) -> np.ndarray:
+    detach = getattr(values, "detach", None)  # a torch tensor that may require gradients or live on a GPU
+    return np.asarray(values if detach is None else detach().cpu())
+
+
+def _like(x: Any, points: np.ndarray) -> Any:
+    """The points in the kind of array that x is."""
+    if isinstance(x, jax.Array):
+        return jnp.asarray(points)
+    return x.new_tensor(points, dtype=x.dtype) if type(x).__module__ == "torch" else points

@@ -1,0 +1,72 @@
+"""A domain is a problem: write `score(x)` for one solution, batches and jacobians follow.
+
+`score` returns the *raw* objective, and the algorithms use its gradient. What the archive stores may be an affine
+`transform` of it, such as the 0..100 scale of the paper's tables.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.types import Evaluation, Score, pytree, static
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Evaluates batches (b, n). A PyTorch model or a simulator implements it with arrays of its own."""
+
+    def evaluate(self, solutions: Array) -> Evaluation: ...
+
+    def evaluate_with_jacobian(self, solutions: Array) -> Evaluation: ...
+
+
+class Domain:
+    """Base of every domain written in JAX. Subclasses are frozen pytrees that define `score`."""
+
+    @property
+    def transform(self) -> tuple[float, float]:
+        """(scale, offset): the archive stores scale * objective + offset."""
+        return 1.0, 0.0
+
+    def score(self, x: Array) -> tuple[Array, Array]:
+        """Raw objective () and measures (k,) of one solution (n,)."""
+        raise NotImplementedError
+
+    def evaluate(self, solutions: Array) -> Evaluation:
+        """Objective and measures of a batch (b, n)."""
+        objective, measures = jax.vmap(self.score)(solutions)
+        return Evaluation(self._stored(objective), measures)
+
+    def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
+        """The same with jacobians (b, 1 + k, n): one linearisation per solution, 1 + k pull-backs."""
+
+        def one(x: Array) -> tuple[Array, Array, Array]:
+            outputs, pull_back = jax.vjp(self._outputs, x)
+            (jacobian,) = jax.vmap(pull_back)(jnp.eye(outputs.size, dtype=outputs.dtype))
+            return outputs[0], outputs[1:], jacobian
+
+        objective, measures, jacobian = jax.vmap(one)(solutions)
+        return Evaluation(self._stored(objective), measures, jacobian)
+
+    def _outputs(self, x: Array) -> Array:
+        objective, measures = self.score(x)
+        return jnp.concatenate([jnp.reshape(objective, 1), measures])
+
+    def _stored(self, objective: Array) -> Array:
+        scale, offset = self.transform
+        return scale * objective + offset
+
+
+@pytree
+class FunctionDomain(Domain):
+    """A plain function of one solution."""
+
+    function: Score = static()
+
+    def score(self, x: Array) -> tuple[Array, Array]:
+        objective, measures = self.function(x)
+        return jnp.asarray(objective), jnp.asarray(measures)

@@ -1,0 +1,31 @@
+"""Emitters: they propose solutions and learn from what became of them."""
+
+from dqd.emitters.combine import combine, replicate
+from dqd.emitters.emitter import RESTART_REASONS, Emitter
+from dqd.emitters.presets import (
+    cma_me,
+    cma_mega,
+    cma_mega_adam,
+    map_elites,
+    map_elites_line,
+    og_map_elites,
+    og_map_elites_line,
+    omg_mega,
+    random_sampling,
+)
+
+__all__ = [
+    "RESTART_REASONS",
+    "Emitter",
+    "cma_me",
+    "cma_mega",
+    "cma_mega_adam",
+    "combine",
+    "map_elites",
+    "map_elites_line",
+    "og_map_elites",
+    "og_map_elites_line",
+    "omg_mega",
+    "random_sampling",
+    "replicate",
+]

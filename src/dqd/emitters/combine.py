@@ -1,0 +1,138 @@
+"""Several emitters in one search: different ones side by side, or copies of one by `vmap`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.emitters.emitter import Emitter
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
+
+
+@pytree
+class Combined:
+    """Different emitters on one archive. Their points and solutions are inserted in the emitters' order."""
+
+    emitters: tuple[Emitter, ...]
+
+    @property
+    def num_points(self) -> int:
+        return sum(emitter.num_points for emitter in self.emitters)
+
+    @property
+    def batch_size(self) -> int:
+        return sum(emitter.batch_size for emitter in self.emitters)
+
+    @property
+    def initial_population(self) -> int:
+        return max(emitter.initial_population for emitter in self.emitters)
+
+    def noise(self, key: Array, n: int, k: int) -> tuple[Any, ...]:
+        keys = jax.random.split(key, len(self.emitters))
+        return tuple(emitter.noise(key, n, k) for emitter, key in zip(self.emitters, keys, strict=True))
+
+    def init(self, x0: Array, k: int) -> tuple[Any, ...]:
+        return tuple(emitter.init(x0, k) for emitter in self.emitters)
+
+    def points(self, state: tuple[Any, ...], archive: Archive, noise: tuple[Any, ...]) -> Points:
+        parts = [
+            emitter.points(own, archive, drawn) for emitter, own, drawn in zip(self.emitters, state, noise, strict=True)
+        ]
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+
+    def ask(
+        self, state: tuple[Any, ...], archive: Archive, points: Points, evaluation: Evaluation, noise: tuple[Any, ...]
+    ) -> tuple[tuple[Any, ...], Proposal]:
+        splits = self._split([emitter.num_points for emitter in self.emitters], (points, evaluation))
+        asked = [
+            emitter.ask(own, archive, *part, drawn)
+            for emitter, own, part, drawn in zip(self.emitters, state, splits, noise, strict=True)
+        ]
+        solutions = jnp.concatenate([proposal.solutions for _, proposal in asked])
+        drawn = tuple(proposal.drawn for _, proposal in asked)
+        return tuple(own for own, _ in asked), Proposal(solutions, drawn)
+
+    def tell(self, state: tuple[Any, ...], archive: Archive, drawn: tuple[Any, ...], result: AddResult) -> tuple[Any, ...]:
+        results = self._split([emitter.batch_size for emitter in self.emitters], result)
+        return tuple(
+            emitter.tell(own, archive, its, told)
+            for emitter, own, its, told in zip(self.emitters, state, drawn, results, strict=True)
+        )
+
+    def restarts(self, state: tuple[Any, ...]) -> Array:
+        return sum(emitter.restarts(own) for emitter, own in zip(self.emitters, state, strict=True))  # type: ignore
+
+    def _split(self, sizes: list[int], tree: Any) -> list[Any]:
+        ends = np.cumsum(sizes)
+        return [
+            jax.tree.map(lambda leaf, a=end - size, b=end: leaf[a:b], tree)
+            for size, end in zip(sizes, ends, strict=True)
+        ]
+
+
+@pytree
+class Replicated:
+    """Copies of one emitter, each with a state and randomness of its own."""
+
+    emitter: Emitter
+    copies: int = static()
+
+    @property
+    def num_points(self) -> int:
+        return self.copies * self.emitter.num_points
+
+    @property
+    def batch_size(self) -> int:
+        return self.copies * self.emitter.batch_size
+
+    @property
+    def initial_population(self) -> int:
+        return self.emitter.initial_population
+
+    def noise(self, key: Array, n: int, k: int) -> Any:
+        return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))
+
+    def init(self, x0: Array, k: int) -> Any:
+        one = self.emitter.init(x0, k)
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.copies, *leaf.shape)), one)
+
+    def points(self, state: Any, archive: Archive, noise: Any) -> Points:
+        return self._flat(jax.vmap(self.emitter.points, (0, None, 0))(state, archive, noise))
+
+    def ask(
+        self, state: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
+    ) -> tuple[Any, Proposal]:
+        points, evaluation = self._per_copy((points, evaluation))
+        state, proposal = jax.vmap(self.emitter.ask, (0, None, 0, 0, 0))(state, archive, points, evaluation, noise)
+        return state, Proposal(self._flat(proposal.solutions), proposal.drawn)
+
+    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
+        return jax.vmap(self.emitter.tell, (0, None, 0, 0))(state, archive, drawn, self._per_copy(result))
+
+    def restarts(self, state: Any) -> Array:
+        return jnp.sum(jax.vmap(self.emitter.restarts)(state), axis=0)
+
+    def _per_copy(self, tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf.reshape(self.copies, leaf.shape[0] // self.copies, *leaf.shape[1:]), tree)
+
+    def _flat(self, tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:]), tree)
+
+
+def combine(*emitters: Emitter) -> Combined:
+    """One search with different emitters; a batch is their batches one after the other."""
+    if not emitters:
+        raise ValueError("combine: give at least one emitter")
+    return Combined(tuple(emitters))
+
+
+def replicate(emitter: Emitter, copies: int) -> Replicated:
+    """One search with several copies of an emitter."""
+    if copies < 1:
+        raise ValueError(f"replicate: expected at least 1 copy, got {copies}")
+    return Replicated(emitter, int(copies))

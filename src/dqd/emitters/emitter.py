@@ -1,0 +1,77 @@
+"""What every emitter is: a description that proposes solutions and learns from what became of them.
+
+An iteration has two phases. In the first the emitter names points at which it wants jacobians; in the second it proposes
+solutions. All random numbers of an iteration are drawn by `noise`, before it starts, from a key of that iteration alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.types import AddResult, Evaluation, Points, Proposal
+
+# Why emitters restart: counted by reason in that order, the stop tests of the strategy first (SPEC B.3).
+RESTART_REASONS = ("condition number", "step size", "flat values", "no change in the archive", "jacobian not finite")
+
+
+@runtime_checkable
+class Emitter(Protocol):
+    """Interface. `num_points` and `batch_size` are sizes: jacobians at most, and solutions, per iteration."""
+
+    @property
+    def num_points(self) -> int: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def initial_population(self) -> int:
+        """Solutions drawn around x0 and evaluated before iteration 1."""
+        ...
+
+    def noise(self, key: Array, n: int, k: int) -> Any:
+        """Everything random of one iteration."""
+        ...
+
+    def init(self, x0: Array, k: int) -> Any:
+        """State before iteration 1."""
+        ...
+
+    def points(self, state: Any, archive: Archive, noise: Any) -> Points: ...
+
+    def ask(
+        self, state: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
+    ) -> tuple[Any, Proposal]:
+        """Solutions to evaluate, given what was found at the points."""
+        ...
+
+    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
+        """State for the next iteration; the archive already holds what was accepted."""
+        ...
+
+    def restarts(self, state: Any) -> Array:
+        """Restarts so far by RESTART_REASONS, (5,)."""
+        ...
+
+
+def no_points(n: int, dtype: jnp.dtype) -> Points:
+    return Points(jnp.zeros((0, n), dtype), jnp.zeros(0, bool))
+
+
+def no_restarts() -> Array:
+    return jnp.zeros(len(RESTART_REASONS), jnp.int32)
+
+
+def usable(points: Points, evaluation: Evaluation) -> Array:
+    """Points that were wanted and whose jacobian is finite, (p,)."""
+    assert evaluation.jacobian is not None
+    return points.mask & jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+
+
+def normalized(jacobian: Array) -> Array:
+    """Every row divided by its length; a zero gradient stays zero (SPEC T15)."""
+    return jacobian / (jnp.sqrt(jnp.sum(jacobian * jacobian, axis=-1, keepdims=True)) + 1e-8)

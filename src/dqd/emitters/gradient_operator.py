@@ -1,0 +1,89 @@
+"""Gradient operators on elites: OG-MAP-Elites steps up the objective, OMG-MEGA branches over all gradients.
+
+Both spend half of an iteration on points with jacobians and half on the solutions made from them (SPEC B.1).
+A point whose jacobian is not finite gives its solution back unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.emitters.emitter import no_restarts, normalized, usable
+from dqd.emitters.operators import Noise, Operator
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
+
+
+@pytree
+class GradientOperator:
+    """Points made by an operator, then moved along their gradients by a move."""
+
+    operator: Operator
+    move: ObjectiveStep | Branching
+    num_points: int = static()
+    initial_population: int = static(default=100)
+
+    @property
+    def batch_size(self) -> int:
+        return self.num_points
+
+    def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
+        operator, move = jax.random.split(key)
+        return {
+            "operator": self.operator.noise(operator, self.num_points, n),
+            "move": self.move.noise(move, self.num_points, k),
+        }
+
+    def init(self, x0: Array, k: int) -> Array:
+        return x0
+
+    def points(self, state: Array, archive: Archive, noise: dict[str, Any]) -> Points:
+        solutions = self.operator.apply(archive, noise["operator"], x0=state)
+        return Points(solutions, jnp.ones(self.num_points, bool))
+
+    def ask(
+        self, state: Array, archive: Archive, points: Points, evaluation: Evaluation, noise: dict[str, Any]
+    ) -> tuple[Array, Proposal]:
+        assert evaluation.jacobian is not None
+        jacobian = jnp.where(usable(points, evaluation)[:, None, None], evaluation.jacobian, 0)
+        return state, Proposal(points.solutions + self.move.offset(jacobian, noise["move"]), drawn=())
+
+    def tell(self, state: Array, archive: Archive, drawn: object, result: AddResult) -> Array:
+        return state
+
+    def restarts(self, state: Array) -> Array:
+        return no_restarts()
+
+
+@pytree
+class ObjectiveStep:
+    """step * grad f, with the raw gradient as it is (OG-MAP-Elites)."""
+
+    step: float
+
+    def noise(self, key: Array, size: int, k: int) -> Noise:
+        return {}
+
+    def offset(self, jacobian: Array, noise: Noise) -> Array:
+        return self.step * jacobian[:, 0]
+
+
+@pytree
+class Branching:
+    """|c_0| grad f + sum_j c_j grad m_j with c ~ N(0, sigma^2 I) (OMG-MEGA). sigma is a standard deviation."""
+
+    sigma: float
+    normalize: bool = static(default=True)
+
+    def noise(self, key: Array, size: int, k: int) -> Noise:
+        return {"normal": jax.random.normal(key, (size, 1 + k))}
+
+    def offset(self, jacobian: Array, noise: Noise) -> Array:
+        c = self.sigma * noise["normal"]
+        c = c.at[:, 0].set(jnp.abs(c[:, 0]))
+        rows = normalized(jacobian) if self.normalize else jacobian
+        return jnp.sum(c[:, :, None] * rows, axis=1)

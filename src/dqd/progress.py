@@ -1,0 +1,94 @@
+"""What a long run shows and listens to: progress, Ctrl-C, and how much of its time went into compilation."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+import jax
+
+LOG_SECONDS = 10.0  # between two lines where there is no terminal
+
+
+class Progress:
+    """A bar on a terminal, plain lines elsewhere; both on stderr."""
+
+    def __init__(self, iterations: int, enabled: bool | None = None) -> None:
+        self.iterations = iterations
+        self.enabled = enabled is not False
+        self.started = self.logged = time.monotonic()
+        self.bar: Any = None
+
+    def __enter__(self) -> Progress:
+        if self.enabled and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self.bar = tqdm(total=self.iterations, unit="it", unit_scale=True, dynamic_ncols=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def update(self, done: int, metrics: dict[str, float]) -> None:
+        figures = f"QD-score {metrics['qd_score']:.2f}, coverage {metrics['coverage']:.2f} %"
+        if self.bar is not None:
+            self.bar.set_postfix_str(figures, refresh=False)
+            self.bar.update(done - self.bar.n)
+        elif self.enabled and time.monotonic() - self.logged >= LOG_SECONDS:
+            self.logged = time.monotonic()
+            left = (self.logged - self.started) * (self.iterations - done) / done
+            line = f"dqd: {done:,}/{self.iterations:,} iterations, {figures}, about {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+
+class Interrupt:
+    """The first Ctrl-C asks politely (`requested`), the second raises KeyboardInterrupt."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.previous: Any = None
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            self.previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGINT, self.previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        print("dqd: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr, flush=True)
+
+
+class CompileClock:
+    """Wall time since it was made, split into compilation (tracing included) and the rest."""
+
+    _total = 0.0
+    _listening = False
+
+    def __init__(self) -> None:
+        if not CompileClock._listening:
+            jax.monitoring.register_event_duration_secs_listener(CompileClock._listen)
+            CompileClock._listening = True
+        self.started, self.before = time.perf_counter(), CompileClock._total
+
+    @staticmethod
+    def _listen(event: str, seconds: float, **_: Any) -> None:
+        if event.startswith("/jax/core/compile/"):
+            CompileClock._total += seconds
+
+    def read(self) -> tuple[float, float]:
+        """(seconds without compilation, seconds of compilation)."""
+        compiling = CompileClock._total - self.before
+        return time.perf_counter() - self.started - compiling, compiling

@@ -1,0 +1,286 @@
+"""What a finished search gives back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import jax
+import numpy as np
+
+from dqd.archives.archive import Archive, Elites
+from dqd.archives.metrics import Metrics
+from dqd.emitters.emitter import RESTART_REASONS
+from dqd.search import Search, SearchState, StepInfo
+from dqd.solutions import Layout
+
+if TYPE_CHECKING:
+    import pandas
+
+METRICS = ("qd_score", "coverage", "best", "mean")
+
+
+class History:
+    """The metrics after every iteration, one array (iterations,) or (iterations, seeds) each."""
+
+    def __init__(self) -> None:
+        self.parts: list[StepInfo] = []
+
+    def append(self, infos: StepInfo) -> None:
+        self.parts.append(jax.tree.map(np.asarray, infos))
+
+    def latest(self) -> dict[str, float]:
+        """Newest metrics, averaged over seeds."""
+        return {name: float(np.mean(getattr(self.parts[-1], name)[-1])) for name in METRICS}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.concatenate([getattr(part, name) for part in self.parts] or [np.zeros(0)]) for name in METRICS}
+
+
+class Result:
+    """One finished search: the archive and how it was found."""
+
+    def __init__(
+        self,
+        search: Search,
+        state: SearchState,
+        history: dict[str, np.ndarray],
+        seed: int,
+        layout: Layout,
+        stopped: str | None,
+        seconds: float,
+        compile_seconds: float,
+        domain: Any = None,
+    ) -> None:
+        self.search, self.state, self.history, self.seed, self.layout = search, state, history, seed, layout
+        self.stopped = stopped  # None, "interrupted" or "until"
+        self.seconds, self.compile_seconds = seconds, compile_seconds
+        self.domain = domain
+
+    @property
+    def archive(self) -> Archive:
+        return self.state.archive
+
+    @cached_property
+    def elites(self) -> Elites:
+        """The occupied cells as NumPy arrays."""
+        return self.archive.elites
+
+    @property
+    def qd_score(self) -> float:
+        """Sum of (objective - offset) over the occupied cells, divided by the number of all cells."""
+        return float(self.archive.metrics.qd_score)
+
+    @property
+    def coverage(self) -> float:
+        """Occupied cells in percent."""
+        return float(self.archive.metrics.coverage)
+
+    @property
+    def best(self) -> float:
+        """Best objective ever evaluated."""
+        return float(self.archive.best)
+
+    @property
+    def mean(self) -> float:
+        """Mean objective of the elites."""
+        return float(self.archive.metrics.mean)
+
+    @property
+    def iterations(self) -> int:
+        return int(self.state.iteration)
+
+    @property
+    def evaluations(self) -> int:
+        """Solutions evaluated, the initial population included."""
+        return int(self.state.evaluations)
+
+    @property
+    def gradients(self) -> int:
+        """Points at which a jacobian was computed."""
+        return int(self.state.gradients)
+
+    @property
+    def nonfinite(self) -> int:
+        """Evaluations and jacobians that were NaN or infinite, and cost themselves only."""
+        return int(self.state.nonfinite)
+
+    @property
+    def restarts(self) -> int:
+        return sum(self.restart_reasons.values())
+
+    @property
+    def restart_reasons(self) -> dict[str, int]:
+        counts = np.asarray(self.search.restarts(self.state)).tolist()
+        return dict(zip(RESTART_REASONS, counts, strict=True))
+
+    @property
+    def clamped_share(self) -> float:
+        """Share of the finite evaluations whose measures lay outside the grid."""
+        return int(self.archive.clamped) / max(int(self.archive.judged), 1)
+
+    def solution(self, measures: Any) -> Any:
+        """The elite in the cell of these measures, shaped like x0."""
+        found = self.archive.retrieve(measures)
+        if not found.occupied[0]:
+            raise KeyError(f"no elite in the cell of measures {np.asarray(measures).tolist()}")
+        return self.layout.unflatten(found.solutions[0])
+
+    def best_solution(self) -> Any:
+        """The elite with the best objective, shaped like x0."""
+        if not len(self.elites):
+            raise KeyError("the archive is empty")
+        return self.layout.unflatten(self.elites.solutions[np.argmax(self.elites.objective)])
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run as plain numbers, ready for JSON."""
+        names = (
+            ("iterations", "evaluations", "gradients", *METRICS)
+            + ("nonfinite", "restarts", "seconds", "compile_seconds", "stopped", "seed")
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per elite: cell, objective, measure_0..., solution_0..."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'dqd[pandas]'") from None
+        elites = self.elites
+        columns = {"cell": elites.cell, "objective": elites.objective}
+        columns |= {f"measure_{j}": column for j, column in enumerate(elites.measures.T)}
+        columns |= {f"solution_{i}": column for i, column in enumerate(elites.solutions.T)}
+        return pandas.DataFrame(columns)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
+        from dqd.report import draw, panels
+
+        figure = draw.heatmap(panels.heatmap(self._arrays()), **options)
+        if path is not None:
+            draw.save(figure, path)
+        return figure
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write config.json, metrics.jsonl and archive.safetensors to a new folder."""
+        from dqd import record
+
+        return record.write(folder, self._config(), self._rows(), self._arrays())
+
+    def _config(self) -> dict[str, Any]:
+        from dqd import record
+
+        return record.describe(
+            {
+                "domain": self.domain,
+                "emitter": self.search.emitter,
+                "bounds": self.search.bounds is not None,
+                "initial_sigma": self.search.initial_sigma,
+                "archive_learning_rate": self.archive.learning_rate,
+                "archive_minimum": self.archive.minimum,
+                "qd_score_offset": self.archive.qd_score_offset,
+                "dtype": str(self.archive.solutions.dtype),
+                "jax": jax.__version__,
+                "device": jax.devices()[0].platform,
+                "summary": self.summary(),
+            }
+        )
+
+    def _rows(self) -> Iterator[dict[str, float]]:
+        """About a thousand rows of the history, the last one always."""
+        total = len(self.history["qd_score"])
+        every = max(1, total // 1000)
+        for i in range(total):
+            if (i + 1) % every == 0 or i + 1 == total:
+                yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        grid, elites = self.archive.tessellation, self.elites
+        return {
+            "cell": elites.cell.astype(np.int32),
+            "objective": elites.objective,
+            "measures": elites.measures,
+            "solutions": elites.solutions,
+            "found": elites.found,
+            "grid_lower": np.asarray(grid.lower, np.float64),
+            "grid_upper": np.asarray(grid.upper, np.float64),
+            "grid_shape": np.asarray(grid.shape, np.int64),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Result(qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}, "
+            f"iterations={self.iterations:,}, evaluations={self.evaluations:,}, seconds={self.seconds:.2f})"
+        )
+
+
+class Results(Sequence[Result]):
+    """The results of several seeds that ran side by side. `seconds` is the time of all of them together."""
+
+    def __init__(
+        self,
+        search: Search,
+        state: SearchState,
+        history: dict[str, np.ndarray],
+        seeds: list[int],
+        layout: Layout,
+        stopped: str | None,
+        seconds: float,
+        compile_seconds: float,
+        domain: Any = None,
+    ) -> None:
+        self.state, self.history, self.seeds = state, history, seeds
+        self.stopped, self.seconds, self.compile_seconds = stopped, seconds, compile_seconds
+        self._common = (layout, stopped, seconds, compile_seconds, domain)
+        self._search = search
+        self._made: dict[int, Result] = {}  # a result copies its part of the archive, so it is made when asked for
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Result]: ...
+
+    def __getitem__(self, index: int | slice) -> Result | list[Result]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]
+        if i not in self._made:
+            state = jax.tree.map(lambda leaf: leaf[i], self.state)
+            history = {name: values[:, i] for name, values in self.history.items()}
+            self._made[i] = Result(self._search, state, history, self.seeds[i], *self._common)
+        return self._made[i]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def qd_score(self) -> np.ndarray:
+        """QD-score of every seed."""
+        return np.asarray(self._metrics.qd_score)
+
+    @property
+    def coverage(self) -> np.ndarray:
+        """Coverage of every seed, in percent."""
+        return np.asarray(self._metrics.coverage)
+
+    @property
+    def best(self) -> np.ndarray:
+        """Best objective of every seed."""
+        return np.asarray(self._metrics.best)
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        return jax.vmap(lambda archive: archive.metrics)(self.state.archive)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Every seed in a folder of its own, `seed-S`."""
+        for result in self:
+            result.save(Path(folder) / f"seed-{result.seed}")
+        return Path(folder)
+
+    def __repr__(self) -> str:
+        return f"Results(seeds={self.seeds}, qd_score={self.qd_score.round(3).tolist()})"

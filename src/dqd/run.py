@@ -1,0 +1,299 @@
+"""`illuminate`: run a search from one function, compiled.
+
+Iterations are scanned on the device in chunks whose buffers are donated, so the archive is never copied; seeds run side
+by side by `vmap`. Between chunks the host shows progress, listens for Ctrl-C and decides whether to go on. Draws are
+keyed by iteration number: the chunk length never changes a result.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.archives.grid import Grid
+from dqd.domains.domain import Domain, FunctionDomain
+from dqd.emitters.emitter import Emitter
+from dqd.progress import CompileClock, Interrupt, Progress
+from dqd.result import History, Result, Results
+from dqd.search import Search, SearchState, StepInfo
+from dqd.solutions import Layout, OnFlat
+from dqd.types import Score
+
+NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
+CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
+
+
+class NonFiniteError(RuntimeError):
+    """Most evaluations were not finite."""
+
+
+def illuminate(
+    score: Score | Domain,
+    emitter: Emitter,
+    tessellation: Grid,
+    *,
+    x0: Any,
+    iterations: int = 1000,
+    seed: int | None = None,
+    seeds: Sequence[int] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    bounds: Any = None,
+    initial_sigma: float = 1.0,
+    archive_learning_rate: float = 1.0,
+    archive_minimum: float = -math.inf,
+    qd_score_offset: float = 0.0,
+    until: Callable[[dict[str, float]], bool] | None = None,
+    progress: bool | None = None,
+    chunk: int = 100,
+) -> Any:
+    """Find the best solution for every combination of measures.
+
+    Args:
+        score: one solution -> (objective, measures), written in jax.numpy; or a Domain. The objective is maximised.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
+        tessellation: the cells of measure space, a `dqd.Grid`.
+        x0: where to start: an array (n,) or any pytree of arrays, then also what `score` is given.
+        seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
+        out: a folder to write the record of the run to.
+        bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
+        archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); the default is MAP-Elites.
+        until: called after every chunk with the metrics so far; True ends the run early.
+        progress: show it (default), or not.
+        chunk: iterations between two looks at the progress and at Ctrl-C. Never changes the result.
+
+    The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts.
+    """
+    _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
+    layout, flat = Layout.of(x0)
+    domain = as_domain(score, layout)
+    check_score(domain, flat, tessellation)
+    if out is not None:
+        _check_out(out)
+    search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
+    batched = seeds is not None
+    numbers = [int(s) for s in seeds] if seeds is not None else [0 if seed is None else int(seed)]
+    archive = Archive.empty(
+        tessellation,
+        flat.size,
+        learning_rate=archive_learning_rate,
+        minimum=archive_minimum,
+        qd_score_offset=qd_score_offset,
+        dtype=flat.dtype,
+    )
+
+    clock = CompileClock()
+    start = start_seeds if batched else start_seed
+    state = start(search, archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
+    with Interrupt() as interrupt, Progress(iterations, enabled=progress) as bar:
+        state, history, stopped = _loop(
+            lambda state, size: run_chunk(search, state, domain, length=size, batched=batched),
+            state,
+            iterations,
+            _chunk_length(iterations, chunk),
+            until,
+            bar,
+            interrupt,
+        )
+    seconds, compile_seconds = clock.read()
+    _warn_about_clamping(state.archive)
+    found = (Results if batched else Result)(
+        search,
+        state,
+        history.arrays(),
+        numbers if batched else numbers[0],  # type: ignore[arg-type]
+        layout,
+        stopped,
+        seconds,
+        compile_seconds,
+        domain,
+    )
+    if out is not None:
+        found.save(out)
+    return found
+
+
+def _loop(
+    launch: Callable[[SearchState, int], tuple[SearchState, StepInfo, Array]],
+    state: SearchState,
+    iterations: int,
+    length: int,
+    until: Callable[[dict[str, float]], bool] | None,
+    bar: Progress,
+    interrupt: Interrupt,
+) -> tuple[SearchState, History, str | None]:
+    """Chunk after chunk. Unless `until` must decide first, one chunk is in flight while the last one is looked at."""
+    ahead = 0 if until is not None else 1
+    flying: deque[tuple[int, StepInfo, Array]] = deque()
+    history, health, launched, stopped = History(), _Health(), 0, None
+    while flying or (launched < iterations and stopped is None):
+        if launched < iterations and stopped is None:
+            size = min(length, iterations - launched)
+            state, infos, counters = launch(state, size)
+            launched += size
+            flying.append((launched, infos, counters))
+            if len(flying) <= ahead and launched < iterations:
+                continue
+        done, infos, counters = flying.popleft()
+        history.append(infos)  # waits for the device
+        health.check(done, np.asarray(counters))
+        bar.update(done, history.latest())
+        if interrupt.requested:
+            stopped = "interrupted"
+        elif until is not None and until({"iteration": done, **history.latest()}):
+            stopped = "until"
+    jax.block_until_ready(state)
+    return state, history, stopped
+
+
+@functools.partial(jax.jit, static_argnames=("length", "batched"), donate_argnames="state")
+def run_chunk(
+    search: Search, state: SearchState, domain: Domain, *, length: int, batched: bool
+) -> tuple[SearchState, StepInfo, Array]:
+    """`length` iterations; the info of each, and (evaluations, nonfinite) at the end."""
+
+    def draw(state: SearchState) -> Any:
+        return jax.vmap(lambda i: search.noise(state, i))(state.iteration + 1 + jnp.arange(length))
+
+    def step(state: SearchState, noise: Any) -> tuple[SearchState, StepInfo]:
+        noise = search.noise(state, state.iteration + 1) if noise is None else noise
+        return search.step(state, domain, noise)
+
+    draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
+    ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
+    state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
+    return state, infos, jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
+
+
+def _start(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:
+    """The state before iteration 1, the initial population evaluated."""
+    state = search.init(archive, x0, jax.random.key(seed))
+    if not search.emitter.initial_population:
+        return state
+    solutions = search.ask_initial(state)
+    return search.tell_initial(state, solutions, domain.evaluate(solutions))
+
+
+start_seed = jax.jit(_start, donate_argnames="archive")
+start_seeds = jax.jit(jax.vmap(_start, in_axes=(None, None, None, 0, None)))
+
+
+class _Health:
+    """Stops a run of which most evaluations are not finite."""
+
+    WINDOW = 1000  # evaluations
+
+    def __init__(self) -> None:
+        self.marks: deque[np.ndarray] = deque([np.zeros(2, np.int64)])
+
+    def check(self, done: int, counters: np.ndarray) -> None:
+        """Counters are (evaluations, nonfinite) so far."""
+        self.marks.append(counters.astype(np.int64))
+        while len(self.marks) > 2 and counters[0] - self.marks[1][0] >= self.WINDOW:
+            self.marks.popleft()
+        evaluations, nonfinite = self.marks[-1] - self.marks[0]
+        if evaluations >= self.WINDOW and nonfinite > evaluations / 2:
+            raise NonFiniteError(
+                f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite (iteration {done:,}). "
+                "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
+            )
+
+
+def _chunk_length(iterations: int, chunk: int) -> int:
+    """The largest divisor of `iterations` up to `chunk`, unless only small ones exist: a remainder compiles anew."""
+    divisors = [size for size in range(1, min(chunk, iterations) + 1) if iterations % size == 0]
+    best = max(divisors, default=1)
+    return best if best * 4 >= chunk else min(chunk, max(iterations, 1))
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def as_domain(score: Score | Domain, layout: Layout) -> Domain:
+    """A domain of flat vectors from whatever the user gave."""
+    if isinstance(score, Domain):
+        return score
+    if isinstance(score, type) and issubclass(score, Domain):
+        raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
+    if hasattr(score, "evaluate"):
+        raise TypeError(
+            "score: illuminate compiles, so it needs a function of jax.numpy or a dqd.Domain; "
+            "for an evaluator with arrays of its own, use dqd.AskTell"
+        )
+    if not callable(score):
+        raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")
+    return FunctionDomain(score if layout.is_flat else OnFlat(score, layout))
+
+
+def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
+    """Trace the score once and say in words what does not fit."""
+    try:
+        outputs = jax.eval_shape(domain.score, x0)
+    except (TypeError, ValueError, AttributeError) as error:
+        hint = " (a plain `return objective, measures` is expected)" if "unpack" in str(error) else ""
+        raise type(error)(f"score: failed on a solution of shape {x0.shape}{hint}: {error}") from error
+    objective, measures = outputs
+    k = tessellation.num_measures
+    if objective.shape != ():
+        raise ValueError(
+            f"score: the objective must be one number per solution, shape (), got {objective.shape}; "
+            "score is given a single solution, batches are made by dqd"
+        )
+    if measures.shape != (k,):
+        raise ValueError(
+            f"score: expected measures of shape ({k},), as many as the grid has axes, got {measures.shape}"
+        )
+    for name, output in (("objective", objective), ("measures", measures)):
+        if not jnp.issubdtype(output.dtype, jnp.floating):
+            raise TypeError(f"score: {name} must be real numbers that can be differentiated, got {output.dtype}")
+
+
+def _check_arguments(
+    emitter: Any, tessellation: Any, iterations: int, seed: Any, seeds: Any, chunk: int
+) -> None:
+    check_search(emitter, tessellation)
+    for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise ValueError(f"{name}: expected a whole number, at least {least}, got {number!r}")
+    if seed is not None and seeds is not None:
+        raise ValueError("seed and seeds: give one of them")
+    if seeds is not None and len(seeds) == 0:
+        raise ValueError("seeds: expected at least one seed")
+    if seeds is not None and len(set(seeds)) != len(seeds):
+        raise ValueError(f"seeds: equal seeds give equal runs; expected distinct ones, got {list(seeds)}")
+
+
+def check_search(emitter: Any, tessellation: Any) -> None:
+    """The emitter and the grid are what they should be."""
+    if not isinstance(emitter, Emitter):
+        call = f"; call it: {emitter.__name__}(...)" if callable(emitter) and hasattr(emitter, "__name__") else ""
+        raise TypeError(f"emitter: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(emitter).__name__}{call}")
+    if not isinstance(tessellation, Grid):
+        raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
+
+
+def _check_out(out: Any) -> None:
+    path = os.fspath(out)
+    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise FileExistsError(f"out: {path} already exists and is not an empty folder; choose another name")
+
+
+def _warn_about_clamping(archive: Archive) -> None:
+    share = int(jnp.sum(archive.clamped)) / max(int(jnp.sum(archive.judged)), 1)
+    if share > CLAMPED_SHARE:
+        warnings.warn(
+            f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "
+            "widen lower and upper unless that is meant",
+            stacklevel=3,
+        )

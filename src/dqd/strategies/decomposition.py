@@ -1,0 +1,102 @@
+"""The eigen-decomposition C = B D B^T of a covariance, refreshed only when it is due.
+
+Small matrices are always recomputed and the result selected: cheaper than a branch. Large ones are recomputed in a loop
+over those that are due, which runs no round when none is. That also holds under `vmap`, where a `cond` would compute
+both branches for everybody: a custom rule gathers the batch into one loop.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.custom_batching import custom_vmap
+
+from dqd.strategies.eigen import eigh
+from dqd.types import matmul, pytree, replace, select
+
+SMALL = 16  # up to here a decomposition costs less than deciding whether to make it
+
+
+@pytree
+class Decomposition:
+    """Last decomposed covariance. While `is_identity` holds, the matrices are stale and stand for the identity."""
+
+    covariance: Array  # (d, d)
+    basis: Array  # (d, d) eigenvectors in columns
+    eigenvalues: Array  # (d,)
+    is_identity: Array  # ()
+
+    @staticmethod
+    def identity(d: int, dtype: jnp.dtype) -> Decomposition:
+        return Decomposition(jnp.eye(d, dtype=dtype), jnp.eye(d, dtype=dtype), jnp.ones(d, dtype), jnp.array(True))
+
+    def forget(self, when: Array) -> Decomposition:
+        return replace(
+            self, eigenvalues=jnp.where(when, 1, self.eigenvalues), is_identity=self.is_identity | when
+        )
+
+    def color(self, z: Array) -> Array:
+        """B D^(1/2) z for each row of z."""
+        return self._unless_identity(lambda rows: matmul(rows * jnp.sqrt(self.eigenvalues), self.basis.T), z)
+
+    def whiten(self, y: Array) -> Array:
+        """C^(-1/2) y = B D^(-1/2) B^T y."""
+        return self._unless_identity(
+            lambda v: matmul(self.basis, matmul(self.basis.T, v) / jnp.sqrt(self.eigenvalues)), y
+        )
+
+    def _unless_identity(self, transform, x: Array) -> Array:  # type: ignore[no-untyped-def]
+        if self.eigenvalues.size <= SMALL:
+            return jnp.where(self.is_identity, x, transform(x))
+        return jax.lax.cond(self.is_identity, lambda x: x, transform, x)
+
+    def merged(self, decay: Array, rows: Array, weights: Array) -> Array:
+        """decay * C + sum_r weight_r row_r row_r^T."""
+        base = jnp.where(self.is_identity, jnp.eye(self.eigenvalues.size, dtype=rows.dtype), self.covariance)
+        return decay * base + matmul(rows.T * weights, rows)
+
+
+def refresh(due: Array, old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
+    """Merge the rows into the covariance and decompose it anew, if that is due."""
+    if old.eigenvalues.size <= SMALL:
+        return select(due, _decomposed(old, decay, rows, weights), old)
+    lift = jax.tree.map(lambda leaf: leaf[None], (due, old, decay, rows, weights))
+    return jax.tree.map(lambda leaf: leaf[0], _refresh_due(*lift))
+
+
+def _decomposed(old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
+    covariance = old.merged(decay, rows, weights)
+    eigenvalues, basis = eigh(covariance)
+    # Round-off can push the smallest eigenvalue of an ill-conditioned C below zero; the stop test then sees it.
+    eigenvalues = jnp.maximum(eigenvalues, jnp.finfo(eigenvalues.dtype).tiny)
+    return Decomposition(covariance, basis, eigenvalues, jnp.array(False))
+
+
+@custom_vmap
+def _refresh_due(due: Array, old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
+    """The same for a batch along axis 0, one after the other, visiting only members that are due."""
+
+    def visit(carry: tuple[Array, Decomposition]) -> tuple[Array, Decomposition]:
+        # The barrier ties everything to the loop's state: XLA would hoist the matrix product and always compute it.
+        due, decompositions, *terms = jax.lax.optimization_barrier((*carry, decay, rows, weights))
+        i = jnp.argmax(due)
+        one = jax.tree.map(lambda leaf: leaf[i], (decompositions, *terms))
+        fresh = _decomposed(*one)
+        return due.at[i].set(False), jax.tree.map(lambda all, new: all.at[i].set(new), decompositions, fresh)
+
+    return jax.lax.while_loop(lambda carry: jnp.any(carry[0]), visit, (due, old))[1]
+
+
+@_refresh_due.def_vmap
+def _(axis_size: int, in_batched, *arguments):  # type: ignore[no-untyped-def]
+    """Fold a further batch axis into axis 0."""
+    full = jax.tree.map(
+        lambda leaf, batched: leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape)),
+        arguments,
+        tuple(in_batched),
+    )
+    folded = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), full)
+    result = _refresh_due(*folded)
+    unfolded = jax.tree.map(lambda leaf: leaf.reshape(axis_size, -1, *leaf.shape[1:]), result)
+    return unfolded, jax.tree.map(lambda _: True, unfolded)

@@ -1,0 +1,79 @@
+"""The pytree decorator and the small records that travel between the layers.
+
+Shapes: b batch, n solution, k measures, p gradient points.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+T = TypeVar("T")
+
+
+def static(**options: Any) -> Any:
+    """A field that is part of the program (a size or a choice): changing it compiles anew."""
+    return dataclasses.field(metadata={"static": True}, **options)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(static, dataclasses.field))
+def pytree(cls: type[T]) -> type[T]:
+    """A frozen dataclass that JAX can trace: every field not marked `static()` is data."""
+    return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
+
+
+def replace(record: T, **changes: Any) -> T:
+    """A copy of a pytree dataclass with some fields changed."""
+    return dataclasses.replace(record, **changes)  # type: ignore[type-var]
+
+
+def select(condition: Array, yes: T, no: T) -> T:
+    """Leaf by leaf, `yes` where the scalar condition holds and `no` elsewhere."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Matrix product in full precision: by default a GPU would round float32 factors to 10 bits (TF32)."""
+    return jnp.matmul(a, b, precision="highest")
+
+
+@pytree
+class Evaluation:
+    """What an evaluator says of a batch. Row 0 of a jacobian belongs to the objective, row 1 + j to measure j."""
+
+    objective: Array  # (b,) what the archive stores
+    measures: Array  # (b, k)
+    jacobian: Array | None = None  # (b, 1 + k, n) of the raw objective and of the measures
+
+
+@pytree
+class AddResult:
+    """What became of each candidate of a batch, judged in batch order."""
+
+    status: Array  # (b,) 0 rejected, 1 improved, 2 new
+    value: Array  # (b,) objective minus the acceptance threshold it met; the objective itself where there was none
+    cell: Array  # (b,) index of the cell, or the number of cells for a candidate that was not finite
+
+
+@pytree
+class Points:
+    """The solutions at which an emitter wants a jacobian. Masked ones are neither evaluated nor stored."""
+
+    solutions: Array  # (p, n)
+    mask: Array  # (p,) True where the point is really wanted
+
+
+@pytree
+class Proposal:
+    """Solutions to evaluate, and whatever was drawn to make them: the emitter learns from that and never draws again."""
+
+    solutions: Array  # (b, n)
+    drawn: Any
+
+
+Score = Callable[[Any], tuple[Array, Array]]  # one solution -> objective (), measures (k,)
