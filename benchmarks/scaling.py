@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from device import describe_device, today
+from device import describe_device, source_digest, today
 
 SMALL, LARGE = 100, 1000  # cells per measure, for time
 TINY, WIDE, SOLUTION = 10, 500, 1000  # cells per measure and solution size, for memory
@@ -35,14 +35,18 @@ def main() -> None:
 
 
 def measure_all(rounds: int, iterations: int, out: Path) -> str:
+    source = source_digest()
     turns = _in_a_fresh_process("time", "--rounds", str(rounds), "--iterations", str(iterations))
     peaks = {side: _in_a_fresh_process("memory", "--side", str(side)) for side in (TINY, WIDE)}
+    if source_digest() != source:
+        raise SystemExit("src/dqd changed during the measurement: nothing is kept, run it again")
     ratios = [large / small for small, large in zip(turns[str(SMALL)], turns[str(LARGE)], strict=True)]
     archive = WIDE * WIDE * SOLUTION * 4
     extra = peaks[WIDE]["peak_bytes"] - peaks[TINY]["peak_bytes"]
     results = {
         "date": today(),
         "device": describe_device(),
+        "source": source,
         "time": {
             "milliseconds_per_iteration": turns,
             "ratio": median(ratios),

@@ -4,6 +4,8 @@
 
 Each case starts its contestants as separate processes. Only one is busy at a time: first each does the first iterations
 of its search, then come rounds in which every contestant takes a turn of about a second, in an order that rotates.
+CMA-ME costs far more in iterations that decompose its matrix than in others, so there a median would hide them, and who
+is ahead would be measured in another phase: all advance by the same number of iterations and totals are compared.
 """
 
 import argparse
@@ -16,9 +18,10 @@ from pathlib import Path
 from statistics import median
 
 from contestants import Contestant, ContestantError, start
-from device import describe_device, today
+from device import describe_device, source_digest, today
 
 REFERENCE = "dqd"
+IN_STEP = ("cma-me",)  # algorithms whose cost depends on the phase of the search
 MEGA = ("dqd", "floor", "pyribs", "pyribs-float32", "qdax", "qdax-patched")
 CASES = {
     "cma-mega/lp-sphere": MEGA,
@@ -43,9 +46,13 @@ class Plan:
 def main() -> None:
     given = _arguments()
     plan = Plan(given.iterations, given.rounds, given.turn_seconds, given.n, given.seed)
-    results = {"date": today(), "device": describe_device(), "plan": dataclasses.asdict(plan), "cases": {}}
+    source = source_digest()
+    results = {"date": today(), "device": describe_device(), "source": source, "plan": dataclasses.asdict(plan)}
+    results["cases"] = {}
     for case in given.cases:
         results["cases"][case] = measure(case, CASES[case], plan)
+        if source_digest() != source:
+            raise SystemExit(f"src/dqd changed while {case} was measured: its figures are not kept, run it again")
         print(table(case, results["cases"][case], plan), flush=True)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(results, indent=1)  # after every case: an interrupted run keeps its data
@@ -63,6 +70,8 @@ def measure(case: str, names: tuple[str, ...], plan: Plan) -> dict:
                 print(f"{case}: starting {name}", file=sys.stderr, flush=True)
                 running[name] = start(name, domain, algorithm, plan.n, plan.seed)
         first, turn = _first_iterations(running, failures, plan)
+        if algorithm in IN_STEP:
+            turn = dict.fromkeys(turn, _round_up(plan.iterations / 5, 100))
         _rounds(running, failures, turn, plan.rounds)
     finally:
         for contestant in running.values():
@@ -71,7 +80,7 @@ def measure(case: str, names: tuple[str, ...], plan: Plan) -> dict:
     for name, contestant in running.items():
         if name not in failures:
             summary[name] = {"versions": contestant.ready["versions"], "first": first[name], "turns": contestant.turns}
-    return _with_statistics({name: summary[name] for name in names})
+    return _with_statistics({name: summary[name] for name in names}, in_step=algorithm in IN_STEP)
 
 
 def _first_iterations(running: dict, failures: dict, plan: Plan) -> tuple[dict, dict]:
@@ -97,21 +106,29 @@ def _rounds(running: dict, failures: dict, turn: dict, rounds: int) -> None:
                     running[name].turns.append(running[name].run(turn[name]))
 
 
-def _with_statistics(summary: dict) -> dict:
-    """Add the median cost per iteration, and the median over rounds of the cost relative to the reference."""
-    cost = {
-        name: [1000 * turn["seconds"] / turn["iterations"] for turn in entry["turns"]]
-        for name, entry in summary.items()
-        if "failed" not in entry
-    }
+def _with_statistics(summary: dict, in_step: bool) -> dict:
+    """Add the cost per iteration and its ratio to the reference: medians over rounds, or of totals if in step."""
+    cost = {name: [_cost(turn) for turn in entry["turns"]] for name, entry in summary.items() if "failed" not in entry}
+    typical = {name: _cost(_total(summary[name])) if in_step else median(costs) for name, costs in cost.items()}
     for name, costs in cost.items():
-        summary[name]["milliseconds_per_iteration"] = median(costs)
+        summary[name]["milliseconds_per_iteration"] = typical[name]
         if REFERENCE in cost:
             ratios = [own / reference for own, reference in zip(costs, cost[REFERENCE], strict=True)]
-            summary[name]["first_ratio"] = _early(summary[name]) / _early(summary[REFERENCE])
-            summary[name]["ratio_to_dqd"] = median(ratios)
+            summary[name]["ratio_to_dqd"] = typical[name] / typical[REFERENCE] if in_step else median(ratios)
             summary[name]["ratio_range"] = [min(ratios), max(ratios)]
+            summary[name]["first_ratio"] = _cost(summary[name]["first"]) / _cost(summary[REFERENCE]["first"])
     return summary
+
+
+def _total(entry: dict) -> dict:
+    """Everything a contestant did, as if it had been one turn."""
+    parts = [entry["first"], *entry["turns"]]
+    return {key: sum(part[key] for part in parts) for key in ("seconds", "iterations")}
+
+
+def _cost(turn: dict) -> float:
+    """Milliseconds per iteration."""
+    return 1000 * turn["seconds"] / turn["iterations"]
 
 
 def table(case: str, summary: dict, plan: Plan) -> str:
@@ -129,18 +146,13 @@ def _row(name: str, entry: dict) -> str:
     if "failed" in entry:
         return f"| {name} | failed: {entry['failed'].replace('|', '/')} | | | | |"
     first = entry["first"]
-    ratio, early = "-", f"{_early(entry):.4f}"
+    ratio, early = "-", f"{_cost(first):.4f}"
     if "ratio_to_dqd" in entry:
         least, most = entry["ratio_range"]
         ratio = f"{entry['ratio_to_dqd']:.2f} ({least:.2f}..{most:.2f})"
         early += f" ({entry['first_ratio']:.2f})"
     score, coverage = ("-" if value is None else f"{value:.2f}" for value in (first["qd_score"], first["coverage"]))
     return f"| {name} | {entry['milliseconds_per_iteration']:.4f} | {ratio} | {early} | {score} | {coverage} |"
-
-
-def _early(entry: dict) -> float:
-    """Milliseconds per iteration at the start of the search."""
-    return 1000 * entry["first"]["seconds"] / entry["first"]["iterations"]
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.result import History, Result, Results
-from dqd.search import Search, SearchState, StepInfo
+from dqd.search import Search, SearchState, StepInfo, apart
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
 
@@ -181,7 +181,8 @@ def _start(search: Search, archive: Archive, x0: Array, seed: Array, domain: Dom
     if not search.emitter.initial_population:
         return state
     solutions = search.ask_initial(state)
-    return search.tell_initial(state, solutions, domain.evaluate(solutions))
+    evaluation = apart(seed > jnp.iinfo(seed.dtype).min + 1, domain.evaluate, solutions)
+    return search.tell_initial(state, solutions, evaluation)
 
 
 start_seed = jax.jit(_start, donate_argnames="archive")

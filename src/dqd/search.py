@@ -9,7 +9,8 @@ evaluator. All random numbers of iteration i come from the search key folded wit
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,9 @@ from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Evaluator
 from dqd.emitters.emitter import Emitter
 from dqd.types import Evaluation, Points, Proposal, pytree, replace
+
+T = TypeVar("T")
+APART_SIZE = 2**18  # numbers; results with larger arrays are not kept apart: the copy would cost more than it is worth
 
 
 @pytree
@@ -86,7 +90,7 @@ class Search:
         return jax.tree.map(lambda numbers: numbers.astype(state.x0.dtype), noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
-        points = self.emitter.points(state.emitter, state.archive, noise)
+        points = apart(_always(state), self.emitter.points, state.emitter, state.archive, noise)
         return replace(points, solutions=self._inside(points.solutions))
 
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
@@ -101,28 +105,27 @@ class Search:
     def ask(
         self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
     ) -> tuple[SearchState, Proposal]:
-        emitter, proposal = self.emitter.ask(state.emitter, state.archive, points, evaluation, noise)
+        emitter, proposal = apart(
+            _always(state), self.emitter.ask, state.emitter, state.archive, points, evaluation, noise
+        )
         return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(proposal.solutions))
 
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> tuple[SearchState, StepInfo]:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
-        emitter = self.emitter.tell(state.emitter, archive, proposal.drawn, result)
+        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
         state = replace(state, archive=archive, emitter=emitter, iteration=iteration)
         return self._count(state, evaluation), StepInfo.of(archive.metrics)
 
     def step(self, state: SearchState, evaluator: Evaluator, noise: Any) -> tuple[SearchState, StepInfo]:
         """One iteration around an evaluator that JAX can trace."""
         points = self.ask_dqd(state, noise)
-        evaluation = self.evaluate_points(evaluator, state, points)
+        evaluation = no_evaluation(state.archive.tessellation, state.x0)
+        if self.emitter.num_points:
+            evaluation = apart(_always(state), evaluator.evaluate_with_jacobian, points.solutions)
         state = self.tell_dqd(state, points, evaluation)
         state, proposal = self.ask(state, points, evaluation, noise)
-        return self.tell(state, proposal, evaluator.evaluate(proposal.solutions))
-
-    def evaluate_points(self, evaluator: Evaluator, state: SearchState, points: Points) -> Evaluation:
-        if self.emitter.num_points:
-            return evaluator.evaluate_with_jacobian(points.solutions)
-        return no_evaluation(state.archive.tessellation, state.x0)
+        return self.tell(state, proposal, apart(_always(state), evaluator.evaluate, proposal.solutions))
 
     def restarts(self, state: SearchState) -> Array:
         """Restarts so far, by dqd.emitters.RESTART_REASONS."""
@@ -141,6 +144,24 @@ class Search:
             evaluations=state.evaluations + jnp.sum(wanted, dtype=jnp.int32),
             nonfinite=state.nonfinite + jnp.sum(bad & wanted, dtype=jnp.int32),
         )
+
+
+def _always(state: SearchState) -> Array:
+    return state.iteration >= 0  # true, but not for the compiler
+
+
+def apart(always: Array, function: Callable[..., T], *operands: Any) -> T:
+    """function(*operands), behind a branch that is `always` taken.
+
+    XLA does not fuse across a branch. So on a CPU every part of an iteration rounds as it does alone, and the compiled
+    loop equals the host's loop bit for bit. Large results are left alone, since a branch copies what it returns; so is
+    a GPU, where a branch waits for the host.
+    """
+    results = jax.eval_shape(function, *operands)
+    if jax.default_backend() != "cpu" or any(leaf.size > APART_SIZE for leaf in jax.tree.leaves(results)):
+        return function(*operands)
+    nothing = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), results)
+    return jax.lax.cond(always, function, lambda *_: nothing, *operands)
 
 
 def no_evaluation(tessellation: Grid, x0: Array) -> Evaluation:

@@ -23,8 +23,32 @@ def static(**options: Any) -> Any:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(static, dataclasses.field))
 def pytree(cls: type[T]) -> type[T]:
-    """A frozen dataclass that JAX can trace: every field not marked `static()` is data."""
-    return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
+    """A frozen dataclass that JAX can trace: every field not marked `static()` is data.
+
+    Unlike `jax.tree_util.register_dataclass`, JAX rebuilds it without calling `__init__`: `__post_init__` then checks what
+    a user gave and never sees a tracer.
+    """
+    cls = dataclasses.dataclass(frozen=True)(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    data = tuple(field.name for field in fields if not field.metadata.get("static"))
+    fixed = tuple(field.name for field in fields if field.metadata.get("static"))
+    keys = tuple(jax.tree_util.GetAttrKey(name) for name in data)
+
+    def flatten(record: T) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return tuple(getattr(record, name) for name in data), tuple(getattr(record, name) for name in fixed)
+
+    def flatten_with_keys(record: T) -> tuple[tuple[tuple[Any, Any], ...], tuple[Any, ...]]:
+        leaves, choices = flatten(record)
+        return tuple(zip(keys, leaves, strict=True)), choices
+
+    def unflatten(choices: tuple[Any, ...], leaves: tuple[Any, ...]) -> T:
+        record = object.__new__(cls)
+        for name, value in zip(data + fixed, (*leaves, *choices), strict=True):
+            object.__setattr__(record, name, value)
+        return record
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    return cls
 
 
 def replace(record: T, **changes: Any) -> T:

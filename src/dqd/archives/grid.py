@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import jax.numpy as jnp
@@ -30,8 +29,6 @@ class Grid:
     shape: tuple[int, ...] = static()
 
     def __post_init__(self) -> None:
-        if not all(_is_plain(side) for side in (self.lower, self.upper)):
-            return  # JAX rebuilds the record around tracers and placeholders; those were checked before
         object.__setattr__(self, "lower", _numbers("lower", self.lower))
         object.__setattr__(self, "upper", _numbers("upper", self.upper))
         object.__setattr__(self, "shape", _counts(self.shape))
@@ -73,12 +70,6 @@ class Grid:
             for low, high, count in zip(self.lower, self.upper, self.shape, strict=True)
         ]
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.num_cells, self.num_measures)
-
-
-def _is_plain(side: Any) -> bool:
-    return isinstance(side, np.ndarray | Real) or (
-        isinstance(side, list | tuple) and all(isinstance(number, Real | np.ndarray) for number in side)
-    )
 
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:

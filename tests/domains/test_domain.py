@@ -1,0 +1,102 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dqd.domains import Arm, Domain, Evaluator, FunctionDomain, LinearProjection
+
+pytestmark = pytest.mark.x64
+
+DOMAINS = {
+    "sphere": lambda n: LinearProjection("sphere", n),
+    "rastrigin": lambda n: LinearProjection("rastrigin", n),
+    "arm": Arm,
+}
+BREAKS = 5.12  # where the clip of the linear projection jumps
+
+
+def central_differences(domain, x, h=1e-5):
+    """Rows of slopes of the raw objective and of the measures, (1 + k, n), extrapolated to h = 0."""
+
+    def outputs(points):
+        found = domain.evaluate(jnp.asarray(points))
+        scale, offset = domain.transform
+        return np.column_stack([(np.asarray(found.objective) - offset) / scale, found.measures])
+
+    def slopes(h):
+        steps = h * np.eye(x.size)
+        return (outputs(x + steps) - outputs(x - steps)) / (2 * h)
+
+    return ((4 * slopes(h) - slopes(2 * h)) / 3).T
+
+
+def points_of(n):
+    """The start of every search, points inside the box and points mostly outside, none of them next to a jump."""
+    generator = np.random.default_rng(n)
+    points = np.stack([np.zeros(n), generator.normal(size=n), generator.uniform(-20, 20, n), np.full(n, 2.048)])
+    return np.where(np.abs(np.abs(points) - BREAKS) < 1e-3, 1.0, points)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 20])
+@pytest.mark.parametrize("name", DOMAINS)
+def test_jacobians_equal_finite_differences(name, n):
+    domain, points = DOMAINS[name](n), points_of(n)
+    found = domain.evaluate_with_jacobian(jnp.asarray(points))
+    assert found.jacobian.shape == (4, 3, n)
+    for x, jacobian in zip(points, found.jacobian, strict=True):
+        np.testing.assert_allclose(jacobian, central_differences(domain, x), rtol=1e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_evaluation_is_the_same_with_and_without_a_jacobian_and_row_by_row(name):
+    domain, points = DOMAINS[name](7), jnp.asarray(points_of(7))
+    plain, full = domain.evaluate(points), domain.evaluate_with_jacobian(points)
+    np.testing.assert_allclose(plain.objective, full.objective, rtol=1e-14)
+    np.testing.assert_allclose(plain.measures, full.measures, rtol=1e-14, atol=1e-14)
+    assert plain.jacobian is None
+    scale, offset = domain.transform
+    for x, objective, measures in zip(points, plain.objective, plain.measures, strict=True):
+        raw, expected = domain.score(x)
+        assert objective == pytest.approx(float(scale * raw + offset), rel=1e-12)
+        np.testing.assert_allclose(measures, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_domains_compile_once_and_pass_through_jit_as_arguments(name):
+    domain, points = DOMAINS[name](6), jnp.asarray(points_of(6))
+    traces = []
+
+    @jax.jit
+    def evaluate(domain, points):
+        traces.append(1)
+        return domain.evaluate_with_jacobian(points)
+
+    for _ in range(2):
+        compiled, plain = evaluate(DOMAINS[name](6), points), domain.evaluate_with_jacobian(points)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12), compiled, plain)
+    assert len(traces) == 1
+
+
+def test_a_plain_function_becomes_a_domain_whose_jacobian_has_the_objective_first():
+    domain = FunctionDomain(lambda x: (x[0] * x[1], jnp.stack([x[2], 2 * x[0], x[1] ** 2])))
+    found = domain.evaluate_with_jacobian(jnp.array([[2.0, 3.0, 5.0]]))
+    assert found.objective.tolist() == [6.0]
+    assert found.measures.tolist() == [[5.0, 4.0, 9.0]]
+    assert found.jacobian.tolist() == [[[3.0, 2.0, 0.0], [0.0, 0.0, 1.0], [2.0, 0.0, 0.0], [0.0, 6.0, 0.0]]]
+
+
+def test_the_stored_objective_is_an_affine_transform_and_the_jacobian_stays_raw():
+    class Shifted(Domain):
+        transform = (-2.0, 10.0)
+
+        def score(self, x):
+            return 3 * x[0], x[1:]
+
+    found = Shifted().evaluate_with_jacobian(jnp.array([[1.0, 7.0]]))
+    assert found.objective.tolist() == [4.0]
+    assert found.jacobian.tolist() == [[[3.0, 0.0], [0.0, 1.0]]]
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_domains_are_evaluators(name):
+    assert isinstance(DOMAINS[name](4), Evaluator)

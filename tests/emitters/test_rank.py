@@ -1,0 +1,82 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dqd.archives import REJECTED, Archive, Grid
+from dqd.emitters.rank import improvement_ranks
+from dqd.types import AddResult, Evaluation
+
+ranks_of = jax.jit(improvement_ranks)
+few_values = st.sampled_from([-math.inf, -2.0, -0.5, 0.0, 0.5, 3.0])  # many ties
+results = st.lists(st.tuples(st.integers(0, 2), few_values | st.floats(-1e6, 1e6, width=32)), min_size=12, max_size=12)
+
+
+def told(status, value):
+    return AddResult(jnp.array(status), jnp.array(value, float), jnp.arange(len(status)))
+
+
+@pytest.mark.x64
+@given(results)
+def test_ranks_equal_sorting_by_status_value_and_index_descending(results):
+    order = sorted(range(12), key=lambda i: (*results[i], i), reverse=True)
+    ranks = ranks_of(told(*zip(*results, strict=True)))
+    assert [order.index(i) for i in range(12)] == ranks.tolist()
+
+
+def test_a_new_cell_stands_above_any_improvement_and_that_above_any_rejection():
+    result = told([0, 1, 2, 1, 0, 2], [-0.1, 900.0, -50.0, 1.0, -7.0, 3.0])
+    assert ranks_of(result).tolist() == [4, 2, 1, 3, 5, 0]
+
+
+def test_of_exact_ties_the_later_candidate_ranks_higher():
+    assert ranks_of(told([1, 1, 2, 1], [5.0, 5.0, 1.0, 5.0])).tolist() == [3, 2, 0, 1]
+
+
+# The appendix's theorem -----------------------------------------------------------------------------------------------
+
+CELLS = 12
+elites = st.lists(st.none() | st.integers(0, 50), min_size=CELLS, max_size=CELLS)
+batches = st.tuples(st.permutations(range(CELLS)), st.lists(st.integers(0, 50), min_size=8, max_size=8))
+
+
+def j2(archive, bonus):
+    """J2(A) = sum over the cells of f + b C, where b tells an occupied cell and f = 0 in an empty one. In exact integers."""
+    return sum(0 if f is None else f + bonus for f in archive)
+
+
+@pytest.mark.x64
+@given(elites, batches)
+def test_improvement_ranking_sorts_accepted_candidates_by_their_gain_in_j2(elites, batch):
+    """f >= 0 and candidates in distinct cells, as the theorem asks; ties in J2 are broken by the batch index."""
+    cells, objectives = batch
+    everything = [f for f in elites if f is not None] + objectives
+    bonus = 2 * (max(everything) - min(everything)) + 1  # C, eq. 2 of the appendix
+
+    def gain(i):
+        with_it = list(elites)
+        with_it[cells[i]] = max(objectives[i], -1 if elites[cells[i]] is None else elites[cells[i]])
+        return j2(with_it, bonus) - j2(elites, bonus)
+
+    result = inserted(elites, cells, objectives)
+    accepted = [i for i in range(8) if result.status[i] != REJECTED]
+    by_rank = sorted(accepted, key=lambda i: int(ranks_of(result)[i]))
+    assert by_rank == sorted(accepted, key=lambda i: (gain(i), i), reverse=True)
+    assert all(gain(i) == 0 for i in range(8) if i not in accepted)
+
+
+add = jax.jit(Archive.add)
+
+
+def inserted(elites, cells, objectives):
+    """What the archive says of the batch, once it holds the elites."""
+    archive = Archive.empty(Grid([0], [CELLS], [CELLS]), 1)
+    stored = np.array([math.nan if f is None else float(f) for f in elites])  # a NaN leaves its cell empty
+    middles = np.arange(CELLS)[:, None] + 0.5
+    archive, _ = add(archive, jnp.zeros((CELLS, 1)), Evaluation(jnp.asarray(stored), jnp.asarray(middles)))
+    evaluation = Evaluation(jnp.array(objectives, float), jnp.asarray(middles[list(cells[:8])]))
+    return add(archive, jnp.zeros((8, 1)), evaluation)[1]

@@ -1,0 +1,63 @@
+"""Our batched insertion against pyribs' `GridArchive.add_single`, called in batch order, in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from ribs.archives import GridArchive
+
+from dqd.archives import Archive, Grid
+from dqd.types import Evaluation
+
+pytestmark = pytest.mark.x64
+
+
+def batches(seed):
+    """Few cells and many candidates, a third of them outside the range; never on an edge, where pyribs rounds otherwise."""
+    generator = np.random.default_rng(seed)
+    for _ in range(6):
+        yield generator.normal(size=(36, 3)), generator.normal(2, 3, 36), generator.uniform(-2, 3, (36, 2))
+
+
+def insert_both(learning_rate, minimum, seed):
+    ours = Archive.empty(Grid([-1, 0], [1, 2], [4, 3]), 3, learning_rate=learning_rate, minimum=minimum)
+    theirs = GridArchive(
+        solution_dim=3, dims=[4, 3], ranges=[(-1, 1), (0, 2)], learning_rate=learning_rate, threshold_min=minimum
+    )
+    add = jax.jit(Archive.add)
+    for solutions, objective, measures in batches(seed):
+        ours, result = add(ours, jnp.asarray(solutions), Evaluation(jnp.asarray(objective), jnp.asarray(measures)))
+        expected = [theirs.add_single(*row) for row in zip(solutions, objective, measures, strict=True)]
+        assert result.status.tolist() == [int(row["status"]) for row in expected]
+        assert result.cell.tolist() == theirs.index_of(measures).tolist()
+        np.testing.assert_allclose(result.value, [row["value"] for row in expected], rtol=0, atol=1e-12)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("learning_rate", "minimum"), [(1.0, -np.inf), (1.0, 1.5), (0.3, 0.0), (0.01, -5.0)])
+def test_status_value_and_thresholds_equal_those_of_pyribs(learning_rate, minimum, seed):
+    ours, theirs = insert_both(learning_rate, minimum, seed)
+    assert len(ours) == len(theirs)
+    data = theirs.data(["index", "threshold"])
+    thresholds = ours.objective if ours.threshold is None else ours.threshold
+    np.testing.assert_allclose(np.asarray(thresholds)[data["index"]], data["threshold"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stored_elites_and_figures_equal_those_of_pyribs(seed):
+    # Only with learning rate 1: below it pyribs lets an accepted but worse solution replace a better one.
+    ours, theirs = insert_both(1.0, -np.inf, seed)
+    data, elites = theirs.data(), ours.elites
+    order = np.argsort(data["index"])
+    for name, field in {
+        "index": elites.cell,
+        "solution": elites.solutions,
+        "objective": elites.objective,
+        "measures": elites.measures,
+    }.items():
+        np.testing.assert_array_equal(field, data[name][order])
+    assert ours.metrics.qd_score == pytest.approx(theirs.stats.norm_qd_score, rel=1e-12)
+    assert ours.metrics.coverage == pytest.approx(100 * theirs.stats.coverage, rel=1e-12)
+    assert ours.metrics.mean == pytest.approx(theirs.stats.obj_mean, rel=1e-12)
+    assert ours.metrics.best == theirs.stats.obj_max
