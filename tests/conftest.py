@@ -14,7 +14,9 @@ from hypothesis import settings
 IN_CI = bool(os.environ.get("CI"))
 
 # Compilation makes a first example slow, hence no deadline. Under CI a failure must be the commit's own.
-settings.register_profile("dqd", deadline=None, derandomize=IN_CI, database=None if IN_CI else settings.default.database)
+settings.register_profile(
+    "dqd", deadline=None, derandomize=IN_CI, database=None if IN_CI else settings.default.database
+)
 settings.load_profile("dqd")
 
 

@@ -6,8 +6,8 @@
         solutions = search.ask();    search.tell(objective, measures)
 
 The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
-algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the same
-solutions. A `tell` that fails changes nothing and can be repeated.
+algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
+same solutions. A `tell` that fails changes nothing and can be repeated.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AskTell:
         return np.array(self._points.solutions)[np.asarray(self._points.mask)]
 
     def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
-        """Objective (p,), measures (p, k) and jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
+        """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
         if self._evaluation is not None:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
         if self._initial_left or self._search.emitter.num_points == 0:
@@ -190,7 +190,9 @@ class AskTell:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
         if array.shape != shape:
-            raise ValueError(f"{call}: {name}: expected {shape} = {_meaning(name)}, got {array.shape}{_hint(shape, array)}")
+            raise ValueError(
+                f"{call}: {name}: expected {shape} = {_meaning(name)}, got {array.shape}{_hint(shape, array)}"
+            )
         return jnp.array(array, self._state.x0.dtype)
 
 

@@ -84,9 +84,9 @@ class CompileClock:
         self.started, self.before = time.perf_counter(), CompileClock._total
 
     @staticmethod
-    def _listen(event: str, seconds: float, **_: Any) -> None:
+    def _listen(event: str, duration_secs: float, **_: Any) -> None:
         if event.startswith("/jax/core/compile/"):
-            CompileClock._total += seconds
+            CompileClock._total += duration_secs
 
     def read(self) -> tuple[float, float]:
         """(seconds without compilation, seconds of compilation)."""

@@ -10,7 +10,6 @@ A record is written to a temporary folder beside its place and renamed, so it is
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import json
 import math
 import os
@@ -22,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+
+from dqd import __version__
 
 FORMAT = 1
 
@@ -48,7 +49,7 @@ def write(
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        about = {"format": FORMAT, "dqd": importlib.metadata.version("dqd"), "numpy": np.__version__}
+        about = {"format": FORMAT, "dqd": __version__, "numpy": np.__version__}
         (aside / "config.json").write_text(json.dumps(about | dict(config), indent=2) + "\n")
         with (aside / "metrics.jsonl").open("w") as lines:
             lines.writelines(json.dumps(_plain(dict(row))) + "\n" for row in metrics)
@@ -66,7 +67,9 @@ def write(
 def read(folder: str | os.PathLike[str]) -> Record:
     """Read a record."""
     source = Path(folder)
-    missing = [name for name in ("config.json", "metrics.jsonl", "archive.safetensors") if not (source / name).is_file()]
+    missing = [
+        name for name in ("config.json", "metrics.jsonl", "archive.safetensors") if not (source / name).is_file()
+    ]
     if missing:
         raise FileNotFoundError(f"{source} is not the record of a run: {', '.join(missing)} missing")
     config = json.loads((source / "config.json").read_text())

@@ -137,10 +137,8 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """The figures of the run as plain numbers, ready for JSON."""
-        names = (
-            ("iterations", "evaluations", "gradients", *METRICS)
-            + ("nonfinite", "restarts", "seconds", "compile_seconds", "stopped", "seed")
-        )
+        counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
+        names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
         return {name: getattr(self, name) for name in names}
 
     def to_pandas(self) -> pandas.DataFrame:

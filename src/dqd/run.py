@@ -20,13 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.result import History, Result, Results
-from dqd.search import Search, SearchState, StepInfo, apart
+from dqd.search import Search, SearchState, StepInfo
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
 
@@ -67,7 +68,7 @@ def illuminate(
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         out: a folder to write the record of the run to.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
-        archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); the default is MAP-Elites.
+        archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
         until: called after every chunk with the metrics so far; True ends the run early.
         progress: show it (default), or not.
         chunk: iterations between two looks at the progress and at Ctrl-C. Never changes the result.
@@ -234,7 +235,8 @@ def as_domain(score: Score | Domain, layout: Layout) -> Domain:
         )
     if not callable(score):
         raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")
-    return FunctionDomain(score if layout.is_flat else OnFlat(score, layout))
+    function: Score = score  # type: ignore[assignment]
+    return FunctionDomain(function if layout.is_flat else OnFlat(function, layout))
 
 
 def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
@@ -260,9 +262,7 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
             raise TypeError(f"score: {name} must be real numbers that can be differentiated, got {output.dtype}")
 
 
-def _check_arguments(
-    emitter: Any, tessellation: Any, iterations: int, seed: Any, seeds: Any, chunk: int
-) -> None:
+def _check_arguments(emitter: Any, tessellation: Any, iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
     check_search(emitter, tessellation)
     for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
@@ -279,7 +279,9 @@ def check_search(emitter: Any, tessellation: Any) -> None:
     """The emitter and the grid are what they should be."""
     if not isinstance(emitter, Emitter):
         call = f"; call it: {emitter.__name__}(...)" if callable(emitter) and hasattr(emitter, "__name__") else ""
-        raise TypeError(f"emitter: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(emitter).__name__}{call}")
+        raise TypeError(
+            f"emitter: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(emitter).__name__}{call}"
+        )
     if not isinstance(tessellation, Grid):
         raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
 

@@ -9,22 +9,19 @@ evaluator. All random numbers of iteration i come from the search key folded wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Evaluator
 from dqd.emitters.emitter import Emitter
 from dqd.types import Evaluation, Points, Proposal, pytree, replace
-
-T = TypeVar("T")
-APART_SIZE = 2**18  # numbers; results with larger arrays are not kept apart: the copy would cost more than it is worth
 
 
 @pytree
@@ -97,9 +94,7 @@ class Search:
         if self.emitter.num_points == 0:
             return state
         archive, _ = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
-        state = replace(
-            state, archive=archive, gradients=state.gradients + jnp.sum(points.mask, dtype=jnp.int32)
-        )
+        state = replace(state, archive=archive, gradients=state.gradients + jnp.sum(points.mask, dtype=jnp.int32))
         return self._count(state, evaluation, points.mask)
 
     def ask(
@@ -150,23 +145,7 @@ def _always(state: SearchState) -> Array:
     return state.iteration >= 0  # true, but not for the compiler
 
 
-def apart(always: Array, function: Callable[..., T], *operands: Any) -> T:
-    """function(*operands), behind a branch that is `always` taken.
-
-    XLA does not fuse across a branch. So on a CPU every part of an iteration rounds as it does alone, and the compiled
-    loop equals the host's loop bit for bit. Large results are left alone, since a branch copies what it returns; so is
-    a GPU, where a branch waits for the host.
-    """
-    results = jax.eval_shape(function, *operands)
-    if jax.default_backend() != "cpu" or any(leaf.size > APART_SIZE for leaf in jax.tree.leaves(results)):
-        return function(*operands)
-    nothing = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), results)
-    return jax.lax.cond(always, function, lambda *_: nothing, *operands)
-
-
 def no_evaluation(tessellation: Grid, x0: Array) -> Evaluation:
     """What is known of zero points."""
     k = tessellation.num_measures
-    return Evaluation(
-        jnp.zeros(0, x0.dtype), jnp.zeros((0, k), x0.dtype), jnp.zeros((0, 1 + k, x0.size), x0.dtype)
-    )
+    return Evaluation(jnp.zeros(0, x0.dtype), jnp.zeros((0, k), x0.dtype), jnp.zeros((0, 1 + k, x0.size), x0.dtype))

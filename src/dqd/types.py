@@ -6,7 +6,7 @@ Shapes: b batch, n solution, k measures, p gradient points.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -25,8 +25,8 @@ def static(**options: Any) -> Any:
 def pytree(cls: type[T]) -> type[T]:
     """A frozen dataclass that JAX can trace: every field not marked `static()` is data.
 
-    Unlike `jax.tree_util.register_dataclass`, JAX rebuilds it without calling `__init__`: `__post_init__` then checks what
-    a user gave and never sees a tracer.
+    Unlike `jax.tree_util.register_dataclass`, JAX rebuilds it without calling `__init__`: `__post_init__` then checks
+    what a user gave and never sees a tracer.
     """
     cls = dataclasses.dataclass(frozen=True)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
@@ -41,7 +41,7 @@ def pytree(cls: type[T]) -> type[T]:
         leaves, choices = flatten(record)
         return tuple(zip(keys, leaves, strict=True)), choices
 
-    def unflatten(choices: tuple[Any, ...], leaves: tuple[Any, ...]) -> T:
+    def unflatten(choices: tuple[Any, ...], leaves: Iterable[Any]) -> T:
         record = object.__new__(cls)
         for name, value in zip(data + fixed, (*leaves, *choices), strict=True):
             object.__setattr__(record, name, value)
@@ -94,7 +94,7 @@ class Points:
 
 @pytree
 class Proposal:
-    """Solutions to evaluate, and whatever was drawn to make them: the emitter learns from that and never draws again."""
+    """Solutions to evaluate, and whatever was drawn to make them: the emitter learns from that, never draws again."""
 
     solutions: Array  # (b, n)
     drawn: Any

@@ -45,7 +45,7 @@ batches = st.tuples(st.permutations(range(CELLS)), st.lists(st.integers(0, 50), 
 
 
 def j2(archive, bonus):
-    """J2(A) = sum over the cells of f + b C, where b tells an occupied cell and f = 0 in an empty one. In exact integers."""
+    """J2(A) = sum over the cells of f + b C: b is 1 in an occupied cell, f is 0 in an empty one. In exact integers."""
     return sum(0 if f is None else f + bonus for f in archive)
 
 

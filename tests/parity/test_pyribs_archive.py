@@ -13,7 +13,7 @@ pytestmark = pytest.mark.x64
 
 
 def batches(seed):
-    """Few cells and many candidates, a third of them outside the range; never on an edge, where pyribs rounds otherwise."""
+    """Few cells and many candidates, most of them outside the range; none on an edge, where pyribs rounds otherwise."""
     generator = np.random.default_rng(seed)
     for _ in range(6):
         yield generator.normal(size=(36, 3)), generator.normal(2, 3, 36), generator.uniform(-2, 3, (36, 2))

@@ -13,7 +13,7 @@ def orthogonal(d, seed):
 
 
 def check(matrix, values, vectors, tolerance):
-    """Eigenvalues as NumPy's, an orthonormal basis, and the matrix back from both; all relative to the matrix's norm."""
+    """Eigenvalues as NumPy's, an orthonormal basis, and the matrix back from both, relative to the matrix's norm."""
     norm = np.linalg.norm(matrix, 2)
     np.testing.assert_allclose(np.sort(values), np.linalg.eigvalsh(matrix), rtol=0, atol=tolerance * norm)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(len(matrix)), atol=tolerance)

@@ -10,17 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.apart import apart
 from dqd.archives.grid import Grid
 from dqd.archives.metrics import Metrics, two_sum
-from dqd.types import AddResult, Evaluation, pytree, replace, static
+from dqd.types import AddResult, Evaluation, pytree, replace
 
 REJECTED, IMPROVED, NEW = 0, 1, 2
+
+
+@pytree
+class Verdict:
+    """What a batch will change."""
+
+    result: AddResult
+    row: Array  # (b,) cell that the candidate is written to; the number of cells, which is dropped, if it does not win
+    after: Array  # (b,) acceptance threshold it leaves behind
+    gain: Array  # () growth of the sum of stored objectives
+    best: Array  # ()
+    judged: Array  # ()
+    clamped: Array  # ()
 
 
 @pytree
@@ -32,7 +47,9 @@ class Archive:
     objective: Array  # (cells,) -inf where empty
     measures: Array  # (cells, k)
     found: Array  # (cells,) iteration at which the elite was found
-    threshold: Array | None  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
+    threshold: (
+        Array | None
+    )  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
     occupied: Array  # (cells,) occupied cells in the order of their first occupation
     count: Array  # () how many cells are occupied
     total: Array  # (2,) compensated sum of the stored objectives
@@ -58,7 +75,7 @@ class Archive:
             raise ValueError(f"learning_rate: expected a number in [0, 1], got {learning_rate}")
         if learning_rate < 1.0 and not math.isfinite(minimum):
             raise ValueError(
-                f"minimum: a learning rate of {learning_rate} needs a finite minimum acceptance threshold, got {minimum}; "
+                f"minimum: a learning rate of {learning_rate} needs a finite minimum threshold, got {minimum}; "
                 "give the lowest objective worth keeping"
             )
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
@@ -101,10 +118,35 @@ class Archive:
         A candidate that is masked out, or whose objective or measures are not finite, is rejected with value -inf.
         The cost does not depend on the number of cells: b rows are read and at most b are written.
         """
-        valid = jnp.isfinite(evaluation.objective) & jnp.all(jnp.isfinite(evaluation.measures), axis=-1)
+        batch = (evaluation.objective, evaluation.measures, mask)
+        verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
+        result, row = verdict.result, verdict.row
+        new = result.status == NEW
+        position = jnp.where(new, self.count + jnp.cumsum(new, dtype=jnp.int32) - 1, self.num_cells)
+        archive = replace(
+            self,
+            solutions=_set(self.solutions, row, solutions),
+            objective=_set(self.objective, row, evaluation.objective),
+            measures=_set(self.measures, row, evaluation.measures),
+            found=_set(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
+            threshold=None
+            if self.threshold is None
+            else self.threshold.at[result.cell].max(verdict.after, mode="drop"),
+            occupied=_set(self.occupied, position, result.cell),
+            count=self.count + jnp.sum(new, dtype=jnp.int32),
+            total=two_sum(self.total, verdict.gain),
+            best=jnp.maximum(self.best, verdict.best),
+            judged=self.judged + verdict.judged,
+            clamped=self.clamped + verdict.clamped,
+        )
+        return archive, result
+
+    def _judge(self, objective: Array, measures: Array, mask: Array | None) -> Verdict:
+        """Everything about a batch that depends on what the archive holds before it."""
+        valid = jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
         valid = valid if mask is None else valid & mask
-        cell = jnp.where(valid, self.tessellation.index_of(evaluation.measures), self.num_cells)
-        objective = jnp.where(valid, evaluation.objective, -jnp.inf)
+        cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
+        objective = jnp.where(valid, objective, -jnp.inf)
         stored = self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf)  # (b,)
         same = cell[:, None] == cell[None, :]  # (b, b)
         earlier = same & _precedes(cell.size)  # [i, j]: j comes before i in i's cell
@@ -118,25 +160,15 @@ class Archive:
 
         storable = accepted & (objective > stored)
         winner = storable & ~jnp.any(same & storable & _beats(objective), axis=1)
-        row = jnp.where(winner, cell, self.num_cells)  # the sentinel row is dropped by the scatters
-        position = jnp.where(new, self.count + jnp.cumsum(new, dtype=jnp.int32) - 1, self.num_cells)
-        gain = jnp.sum(jnp.where(winner, objective - jnp.where(empty, 0, stored), 0))
-        archive = replace(
-            self,
-            solutions=_set(self.solutions, row, solutions),
-            objective=_set(self.objective, row, objective),
-            measures=_set(self.measures, row, evaluation.measures),
-            found=_set(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
-            threshold=None if self.threshold is None else self.threshold.at[cell].max(after, mode="drop"),
-            occupied=_set(self.occupied, position, cell),
-            count=self.count + jnp.sum(new, dtype=jnp.int32),
-            total=two_sum(self.total, gain),
-            best=jnp.maximum(self.best, jnp.max(objective, initial=-jnp.inf)),
-            judged=self.judged + jnp.sum(valid, dtype=jnp.int32),
-            clamped=self.clamped
-            + jnp.sum(valid & self.tessellation.outside(evaluation.measures), dtype=jnp.int32),
+        return Verdict(
+            result=AddResult(status, value, cell),
+            row=jnp.where(winner, cell, self.num_cells),
+            after=after,
+            gain=jnp.sum(jnp.where(winner, objective - jnp.where(empty, 0, stored), 0)),
+            best=jnp.max(objective, initial=-jnp.inf),
+            judged=jnp.sum(valid, dtype=jnp.int32),
+            clamped=jnp.sum(valid & self.tessellation.outside(measures), dtype=jnp.int32),
         )
-        return archive, AddResult(status, value, cell)
 
     def _thresholds(self, cell: Array, objective: Array, stored: Array, earlier: Array) -> tuple[Array, Array]:
         """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
@@ -172,13 +204,11 @@ class Archive:
         cells = np.flatnonzero(np.asarray(self.objective) > -np.inf)
         return self._elites(cells, np.ones(len(cells), bool))
 
-    def retrieve(self, measures: object) -> Elites:
+    def retrieve(self, measures: Any) -> Elites:
         """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
         rows = np.atleast_2d(np.asarray(measures, self.measures.dtype))
         if rows.ndim != 2 or rows.shape[1] != self.tessellation.num_measures:
-            raise ValueError(
-                f"measures: expected (batch, {self.tessellation.num_measures}), got {np.shape(measures)}"
-            )
+            raise ValueError(f"measures: expected (batch, {self.tessellation.num_measures}), got {np.shape(measures)}")
         if not np.isfinite(rows).all():
             raise ValueError("measures: expected finite numbers, got NaN or infinity")
         cells = np.asarray(self.tessellation.index_of(jnp.asarray(rows)))

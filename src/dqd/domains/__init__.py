@@ -1,7 +1,7 @@
 """Domains: the problems of the paper, and what a problem of one's own needs."""
 
 from dqd.domains.arm import Arm
-from dqd.domains.check import check_jacobian  # noqa
+from dqd.domains.check import check_jacobian
 from dqd.domains.domain import Domain, Evaluator, FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
 

@@ -23,6 +23,7 @@ from dqd.types import Evaluation, Score
 STEPS = (1e-1, 1e-2, 1e-3, 1e-4)  # of each coordinate that moves
 COORDINATES, DIRECTIONS = 64, 16
 CHUNK = 64  # solutions per call of the evaluator, for models that fill a GPU
+UNKNOWN = 1e300  # the doubt of a slope that could not be measured
 ALIKE = 0.02  # two rows that differ by less, relative to their size, are recognised as one another
 
 
@@ -65,11 +66,12 @@ def check_jacobian(
     jacobian, scale = _numpy(found.jacobian), _scale(judge)  # (b, 1 + k, n)
     dtype = max(solutions.dtype, jacobian.dtype, key=_epsilon)
     raw = _Raw(judge, x, scale)
-    slopes = [
-        _compare(raw, point, rows, family, STEPS if step is None else (step,))
-        for point, rows in zip(solutions.astype(dtype), jacobian.astype(float), strict=True)
-        for family in _directions(point)
-    ]
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported, not warned of
+        slopes = [
+            _compare(raw, point, rows, family, STEPS if step is None else (step,))
+            for point, rows in zip(solutions.astype(dtype), jacobian.astype(float), strict=True)
+            for family in _directions(point)
+        ]
     return _report(_joined(slopes), scale, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
 
 
@@ -135,6 +137,9 @@ def _compare(raw: _Raw, x: np.ndarray, jacobian: np.ndarray, along: _Directions,
     error, mismatch = (np.take_along_axis(part, best, axis=0)[0] for part in (errors, mismatches))
     # A jump within reach doubles the slope as h is halved: 4 mismatches bound the extrapolated error even then.
     doubt = 4 * (mismatch + np.median(mismatch, axis=1, keepdims=True))
+    # Where hardly any direction settles the function is noise, and a few that seem to are luck.
+    share = mismatch / np.maximum(np.maximum(np.abs(claimed), np.abs(claimed + error)), mismatch)
+    doubt = np.where(np.quantile(share, 0.25, axis=1, keepdims=True) < 0.1, doubt, UNKNOWN)
     flat = 10 * _epsilon(x.dtype) * np.abs(raw(x[None])).T
     return _Slopes(claimed, claimed + error, doubt, flat, along.labels)
 
@@ -153,11 +158,10 @@ def _trial(
         return (rise - walked @ jacobian.T).T / (2 * h), round_off[:, None] / h
 
     h = np.maximum(step * along.reach, along.least)
-    with np.errstate(invalid="ignore"):  # values that are not finite
-        (long, _), (short, round_off) = error(h), error(h / 2)
-        mismatch = np.abs(long - short) + round_off
+    (long, _), (short, round_off) = error(h), error(h / 2)
+    mismatch = np.abs(long - short) + round_off
     known = np.isfinite(mismatch)
-    return np.where(known, (4 * short - long) / 3, 0), np.where(known, mismatch, 1e300)
+    return np.where(known, (4 * short - long) / 3, 0), np.where(known, mismatch, UNKNOWN)
 
 
 def _joined(slopes: list[_Slopes]) -> _Slopes:

@@ -50,14 +50,18 @@ class Combined:
     ) -> tuple[tuple[Any, ...], Proposal]:
         splits = self._split([emitter.num_points for emitter in self.emitters], (points, evaluation))
         asked = [
-            emitter.ask(own, archive, *part, drawn)
-            for emitter, own, part, drawn in zip(self.emitters, state, splits, noise, strict=True)
+            emitter.ask(own, archive, its_points, its_evaluation, drawn)
+            for emitter, own, (its_points, its_evaluation), drawn in zip(
+                self.emitters, state, splits, noise, strict=True
+            )
         ]
         solutions = jnp.concatenate([proposal.solutions for _, proposal in asked])
         drawn = tuple(proposal.drawn for _, proposal in asked)
         return tuple(own for own, _ in asked), Proposal(solutions, drawn)
 
-    def tell(self, state: tuple[Any, ...], archive: Archive, drawn: tuple[Any, ...], result: AddResult) -> tuple[Any, ...]:
+    def tell(
+        self, state: tuple[Any, ...], archive: Archive, drawn: tuple[Any, ...], result: AddResult
+    ) -> tuple[Any, ...]:
         results = self._split([emitter.batch_size for emitter in self.emitters], result)
         return tuple(
             emitter.tell(own, archive, its, told)

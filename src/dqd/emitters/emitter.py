@@ -1,7 +1,7 @@
 """What every emitter is: a description that proposes solutions and learns from what became of them.
 
-An iteration has two phases. In the first the emitter names points at which it wants jacobians; in the second it proposes
-solutions. All random numbers of an iteration are drawn by `noise`, before it starts, from a key of that iteration alone.
+An iteration has two phases. In the first the emitter names points at which it wants jacobians; in the second it
+proposes solutions. All random numbers of an iteration are drawn by `noise`, before it starts, from its own key.
 """
 
 from __future__ import annotations

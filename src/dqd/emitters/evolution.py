@@ -56,7 +56,9 @@ class Evolution:
         strategy, samples = self.strategy.ask(state.strategy, noise["normal"])
         return replace(state, strategy=strategy), Proposal(samples, {"samples": samples, "elite": noise["elite"]})
 
-    def tell(self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult) -> EvolutionState:
+    def tell(
+        self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult
+    ) -> EvolutionState:
         ranks = improvement_ranks(result)
         parents = jnp.sum(result.status != REJECTED)
         strategy = self.strategy.tell(state.strategy, drawn["samples"], ranks, parents)

@@ -32,9 +32,7 @@ def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 
     return Variation(Gaussian(sigma), _batch(batch_size), initial_population)
 
 
-def map_elites_line(
-    sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100
-) -> Variation:
+def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (line) (Vassiliades & Mouret 2018): e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)."""
     _check(sigma1=sigma1, sigma2=sigma2)
     return Variation(IsoLine(sigma1, sigma2), _batch(batch_size), initial_population)
@@ -84,7 +82,7 @@ def og_map_elites_line(
 def omg_mega(
     sigma: float, normalize: bool = True, *, batch_size: int = 36, initial_population: int = 100
 ) -> GradientOperator:
-    """OMG-MEGA: elite + |c_0| grad f + sum_j c_j grad m_j, c ~ N(0, sigma^2 I); half of the batch re-evaluates elites."""
+    """OMG-MEGA: elite + |c_0| grad f + sum_j c_j grad m_j, c ~ N(0, sigma^2 I); half the batch re-evaluates elites."""
     _check(sigma=sigma)
     return GradientOperator(
         Elite(), Branching(sigma, bool(normalize)), _batch(batch_size, 2, even=True) // 2, initial_population
@@ -118,7 +116,9 @@ def cma_mega(
     try:
         optimizer(**arguments)
     except TypeError as error:
-        raise TypeError(f"optimizer: {getattr(optimizer, '__name__', optimizer)} refused {arguments}: {error}") from None
+        raise TypeError(
+            f"optimizer: {getattr(optimizer, '__name__', optimizer)} refused {arguments}: {error}"
+        ) from None
     return Arborescence(
         CMAES(sigma, _batch(batch_size, 3) - 1, rank_one),
         arguments,
@@ -158,7 +158,7 @@ def _objective_gradient(
             raise ValueError(f"stepped: without independent=True it is half of the batch, {half}; got {stepped}")
         return GradientOperator(operator, ObjectiveStep(step), half, initial)
     stepped = _batch(batch_size, 3) // 3 if stepped is None else stepped
-    if not 1 <= stepped or batch_size - 2 * stepped < 1:
+    if not stepped >= 1 or batch_size - 2 * stepped < 1:
         raise ValueError(
             f"stepped: each step costs two evaluations, so it must lie in 1..{(batch_size - 1) // 2}, got {stepped}"
         )
@@ -182,7 +182,5 @@ def _batch(batch_size: int, least: int = 1, even: bool = False) -> int:
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < least:
         raise ValueError(f"batch_size: expected a whole number of evaluations, at least {least}, got {batch_size!r}")
     if even and batch_size % 2:
-        raise ValueError(
-            f"batch_size: half of it goes to points with gradients, so it must be even, got {batch_size}"
-        )
+        raise ValueError(f"batch_size: half of it goes to points with gradients, so it must be even, got {batch_size}")
     return batch_size

@@ -121,7 +121,7 @@ class CMAES:
         )
 
     def tell(self, state: CMAESState, points: Array, ranks: Array, parents: Array | int) -> CMAESState:
-        """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`. None: nothing is learnt."""
+        """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         d = state.mean.size
         evaluations = state.evaluations + self.population
         # Recombination weights, eq. 49 (positive part).

@@ -32,9 +32,7 @@ class Decomposition:
         return Decomposition(jnp.eye(d, dtype=dtype), jnp.eye(d, dtype=dtype), jnp.ones(d, dtype), jnp.array(True))
 
     def forget(self, when: Array) -> Decomposition:
-        return replace(
-            self, eigenvalues=jnp.where(when, 1, self.eigenvalues), is_identity=self.is_identity | when
-        )
+        return replace(self, eigenvalues=jnp.where(when, 1, self.eigenvalues), is_identity=self.is_identity | when)
 
     def color(self, z: Array) -> Array:
         """B D^(1/2) z for each row of z."""

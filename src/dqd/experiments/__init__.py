@@ -1,0 +1,1 @@
+"""Experiments: the paper's problems and settings by name."""
