@@ -72,23 +72,27 @@ class Interrupt:
 
 
 class CompileClock:
-    """Wall time since it was made, split into compilation (tracing included) and the rest."""
+    """Wall time since it was made, split into compilation by this thread (tracing included) and the rest."""
 
-    _total = 0.0
+    _spent = threading.local()  # programs compiled ahead in other threads are not this one's time
     _listening = False
 
     def __init__(self) -> None:
         if not CompileClock._listening:
             jax.monitoring.register_event_duration_secs_listener(CompileClock._listen)
             CompileClock._listening = True
-        self.started, self.before = time.perf_counter(), CompileClock._total
+        self.started, self.before = time.perf_counter(), self._total()
+
+    @staticmethod
+    def _total() -> float:
+        return getattr(CompileClock._spent, "seconds", 0.0)
 
     @staticmethod
     def _listen(event: str, duration_secs: float, **_: Any) -> None:
         if event.startswith("/jax/core/compile/"):
-            CompileClock._total += duration_secs
+            CompileClock._spent.seconds = CompileClock._total() + duration_secs
 
     def read(self) -> tuple[float, float]:
         """(seconds without compilation, seconds of compilation)."""
-        compiling = CompileClock._total - self.before
+        compiling = self._total() - self.before
         return time.perf_counter() - self.started - compiling, compiling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -162,47 +162,54 @@ class Result:
             draw.save(figure, path)
         return figure
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write config.json, metrics.jsonl and archive.safetensors to a new folder."""
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        solutions: bool = True,
+        rows: int = 1000,
+        about: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Write config.json, metrics.jsonl and archive.safetensors to a new folder.
+
+        Without solutions the record is small; `rows` is about how many lines of metrics to keep; `about` is added to
+        the config.
+        """
         from dqd import record
 
-        return record.write(folder, self._config(), self._rows(), self._arrays())
+        config = {**(about or {}), **self._config()}
+        return record.write(folder, record.describe(config), self._rows(rows), self._arrays(solutions))
 
     def _config(self) -> dict[str, Any]:
-        from dqd import record
+        return {
+            "domain": self.domain,
+            "emitter": self.search.emitter,
+            "bounds": self.search.bounds is not None,
+            "initial_sigma": self.search.initial_sigma,
+            "archive_learning_rate": self.archive.learning_rate,
+            "archive_minimum": self.archive.minimum,
+            "qd_score_offset": self.archive.qd_score_offset,
+            "dtype": str(self.archive.solutions.dtype),
+            "jax": jax.__version__,
+            "device": jax.devices()[0].platform,
+            "summary": self.summary(),
+        }
 
-        return record.describe(
-            {
-                "domain": self.domain,
-                "emitter": self.search.emitter,
-                "bounds": self.search.bounds is not None,
-                "initial_sigma": self.search.initial_sigma,
-                "archive_learning_rate": self.archive.learning_rate,
-                "archive_minimum": self.archive.minimum,
-                "qd_score_offset": self.archive.qd_score_offset,
-                "dtype": str(self.archive.solutions.dtype),
-                "jax": jax.__version__,
-                "device": jax.devices()[0].platform,
-                "summary": self.summary(),
-            }
-        )
-
-    def _rows(self) -> Iterator[dict[str, float]]:
-        """About a thousand rows of the history, the last one always."""
+    def _rows(self, count: int) -> Iterator[dict[str, float]]:
+        """About `count` rows of the history, evenly spaced, the last one always."""
         total = len(self.history["qd_score"])
-        every = max(1, total // 1000)
+        every = max(1, total // count)
         for i in range(total):
             if (i + 1) % every == 0 or i + 1 == total:
                 yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        grid, elites = self.archive.tessellation, self.elites
+    def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
+        grid = self.archive.tessellation
+        cells = np.flatnonzero(np.asarray(self.archive.objective) > -np.inf)
+        names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
         return {
-            "cell": elites.cell.astype(np.int32),
-            "objective": elites.objective,
-            "measures": elites.measures,
-            "solutions": elites.solutions,
-            "found": elites.found,
+            "cell": cells.astype(np.int32),
+            **{name: np.asarray(getattr(self.archive, name))[cells] for name in names},
             "grid_lower": np.asarray(grid.lower, np.float64),
             "grid_upper": np.asarray(grid.upper, np.float64),
             "grid_shape": np.asarray(grid.shape, np.int64),

@@ -157,6 +157,29 @@ def _loop(
     return state, history, stopped
 
 
+def compile_ahead(
+    score: Score | Domain,
+    emitter: Emitter,
+    tessellation: Grid,
+    *,
+    x0: Any,
+    iterations: int,
+    seeds: Sequence[int],
+    chunk: int = 100,
+) -> None:
+    """Compile what `illuminate` will run for several seeds, without running it.
+
+    `illuminate` finds the programs in JAX's persistent compilation cache, which must be on (`dqd.cache.enable`).
+    """
+    layout, flat = Layout.of(x0)
+    domain, search = as_domain(score, layout), Search(emitter)
+    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, dtype=flat.dtype))
+    arguments = (search, archive, flat, jnp.asarray(seeds), domain)
+    state = jax.eval_shape(start_seeds, *arguments)
+    start_seeds.lower(*arguments).compile()
+    run_chunk.lower(search, state, domain, length=_chunk_length(iterations, chunk), batched=True).compile()
+
+
 @functools.partial(jax.jit, static_argnames=("length", "batched"), donate_argnames="state")
 def run_chunk(
     search: Search, state: SearchState, domain: Domain, *, length: int, batched: bool

@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from dqd.domains import Arm, Domain, Evaluator, FunctionDomain, LinearProjection
 
@@ -14,12 +15,15 @@ DOMAINS = {
 }
 BREAKS = 5.12  # where the clip of the linear projection jumps
 
+evaluate = jax.jit(lambda domain, points: domain.evaluate(points))
+evaluate_with_jacobian = jax.jit(lambda domain, points: domain.evaluate_with_jacobian(points))
+
 
 def central_differences(domain, x, h=1e-5):
     """Rows of slopes of the raw objective and of the measures, (1 + k, n), extrapolated to h = 0."""
 
     def outputs(points):
-        found = domain.evaluate(jnp.asarray(points))
+        found = evaluate(domain, points)
         scale, offset = domain.transform
         return np.column_stack([(np.asarray(found.objective) - offset) / scale, found.measures])
 
@@ -37,43 +41,42 @@ def points_of(n):
     return np.where(np.abs(np.abs(points) - BREAKS) < 1e-3, 1.0, points)
 
 
-@pytest.mark.parametrize("n", [2, 3, 7, 20])
+@pytest.mark.parametrize("n", [2, 7])
 @pytest.mark.parametrize("name", DOMAINS)
 def test_jacobians_equal_finite_differences(name, n):
     domain, points = DOMAINS[name](n), points_of(n)
-    found = domain.evaluate_with_jacobian(jnp.asarray(points))
+    found = evaluate_with_jacobian(domain, points)
     assert found.jacobian.shape == (4, 3, n)
     for x, jacobian in zip(points, found.jacobian, strict=True):
-        np.testing.assert_allclose(jacobian, central_differences(domain, x), rtol=1e-7, atol=1e-6)
+        assert_allclose(jacobian, central_differences(domain, x), rtol=1e-7, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_evaluation_is_the_same_with_and_without_a_jacobian_and_row_by_row(name):
     domain, points = DOMAINS[name](7), jnp.asarray(points_of(7))
-    plain, full = domain.evaluate(points), domain.evaluate_with_jacobian(points)
-    np.testing.assert_allclose(plain.objective, full.objective, rtol=1e-14)
-    np.testing.assert_allclose(plain.measures, full.measures, rtol=1e-14, atol=1e-14)
+    plain, full = evaluate(domain, points), evaluate_with_jacobian(domain, points)
+    assert_allclose(plain.objective, full.objective, rtol=1e-14)
+    assert_allclose(plain.measures, full.measures, rtol=1e-14, atol=1e-14)
     assert plain.jacobian is None
     scale, offset = domain.transform
     for x, objective, measures in zip(points, plain.objective, plain.measures, strict=True):
         raw, expected = domain.score(x)
         assert objective == pytest.approx(float(scale * raw + offset), rel=1e-12)
-        np.testing.assert_allclose(measures, expected, rtol=1e-12, atol=1e-12)
+        assert_allclose(measures, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", DOMAINS)
-def test_domains_compile_once_and_pass_through_jit_as_arguments(name):
-    domain, points = DOMAINS[name](6), jnp.asarray(points_of(6))
+def test_equal_domains_share_one_compiled_program(name):
     traces = []
 
     @jax.jit
-    def evaluate(domain, points):
+    def objective(domain, points):
         traces.append(1)
-        return domain.evaluate_with_jacobian(points)
+        return domain.evaluate(points).objective
 
+    points = jnp.asarray(points_of(7))
     for _ in range(2):
-        compiled, plain = evaluate(DOMAINS[name](6), points), domain.evaluate_with_jacobian(points)
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12), compiled, plain)
+        assert_allclose(objective(DOMAINS[name](7), points), evaluate(DOMAINS[name](7), points).objective, rtol=1e-12)
     assert len(traces) == 1
 
 

@@ -8,11 +8,14 @@ from dqd.domains.linear_projection import clip
 
 pytestmark = pytest.mark.x64
 
+evaluate = jax.jit(lambda domain, points: domain.evaluate(points))
+evaluate_with_jacobian = jax.jit(lambda domain, points: domain.evaluate_with_jacobian(points))
+
 SPHERE, RASTRIGIN = LinearProjection("sphere"), LinearProjection("rastrigin")
 
 
 def at(domain, value):
-    found = domain.evaluate(jnp.full((1, domain.n), value))
+    found = evaluate(domain, jnp.full((1, domain.n), value))
     return float(found.objective[0]), found.measures[0].tolist()
 
 
@@ -69,19 +72,19 @@ def test_gradients_equal_the_closed_forms_of_the_specification(n):
         "rastrigin": -(2 * d + 20 * np.pi * np.sin(2 * np.pi * d)),
     }
     for name, gradient in expected.items():
-        rows = LinearProjection(name, n).evaluate_with_jacobian(jnp.asarray(x)[None]).jacobian[0]
+        rows = evaluate_with_jacobian(LinearProjection(name, n), x[None]).jacobian[0]
         np.testing.assert_allclose(rows[0], gradient, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(rows[1], slope * half, rtol=1e-14)
         np.testing.assert_allclose(rows[2], slope * ~half, rtol=1e-14)
 
 
 def test_measures_split_an_odd_number_of_coordinates_by_integer_division():
-    measures = LinearProjection("sphere", 5).evaluate(jnp.array([[1.0, 2.0, 3.0, 4.0, -0.5]])).measures
+    measures = evaluate(LinearProjection("sphere", 5), jnp.array([[1.0, 2.0, 3.0, 4.0, -0.5]])).measures
     assert measures.tolist() == [[3.0, 6.5]]
 
 
 def test_measure_gradients_have_length_root_500_inside_the_box():
-    rows = SPHERE.evaluate_with_jacobian(jnp.zeros((1, 1000))).jacobian[0]
+    rows = evaluate_with_jacobian(SPHERE, jnp.zeros((1, 1000))).jacobian[0]
     np.testing.assert_allclose(jnp.linalg.norm(rows[1:], axis=1), np.sqrt(500), rtol=1e-14)
 
 
@@ -92,7 +95,7 @@ def test_the_expected_objective_of_normal_solutions(domain, printed):
     expected = 100 - domain.transform[0] * raw
     assert expected == pytest.approx(printed, abs=0.01)
     sample = np.random.default_rng(0).normal(size=(300, 1000))
-    mean = float(jnp.mean(jax.jit(domain.evaluate)(jnp.asarray(sample)).objective))
+    mean = float(jnp.mean(evaluate(domain, sample).objective))
     assert mean == pytest.approx(expected, abs=0.1)  # five standard errors
 
 

@@ -11,6 +11,8 @@ from dqd.types import Evaluation
 
 pytestmark = pytest.mark.x64
 
+add = jax.jit(Archive.add)
+
 
 def batches(seed):
     """Few cells and many candidates, most of them outside the range; none on an edge, where pyribs rounds otherwise."""
@@ -24,7 +26,6 @@ def insert_both(learning_rate, minimum, seed):
     theirs = GridArchive(
         solution_dim=3, dims=[4, 3], ranges=[(-1, 1), (0, 2)], learning_rate=learning_rate, threshold_min=minimum
     )
-    add = jax.jit(Archive.add)
     for solutions, objective, measures in batches(seed):
         ours, result = add(ours, jnp.asarray(solutions), Evaluation(jnp.asarray(objective), jnp.asarray(measures)))
         expected = [theirs.add_single(*row) for row in zip(solutions, objective, measures, strict=True)]

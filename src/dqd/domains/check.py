@@ -21,8 +21,8 @@ from dqd.domains.domain import Evaluator, FunctionDomain
 from dqd.types import Evaluation, Score
 
 STEPS = (1e-1, 1e-2, 1e-3, 1e-4)  # of each coordinate that moves
-COORDINATES, DIRECTIONS = 64, 16
-CHUNK = 64  # solutions per call of the evaluator, for models that fill a GPU
+COORDINATES, DIRECTIONS = 64, 32
+CHUNK = 64  # solutions per call of the evaluator: one shape to compile, and no more than a large model can hold
 UNKNOWN = 1e300  # the doubt of a slope that could not be measured
 ALIKE = 0.02  # two rows that differ by less, relative to their size, are recognised as one another
 
@@ -72,7 +72,8 @@ def check_jacobian(
             for point, rows in zip(solutions.astype(dtype), jacobian.astype(float), strict=True)
             for family in _directions(point)
         ]
-    return _report(_joined(slopes), scale, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
+    flat = 10 * _epsilon(dtype) * np.max(np.abs(raw.rows(found)), axis=0)  # (1 + k,) slopes below are round-off
+    return _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
 
 
 # Measuring slopes -----------------------------------------------------------------------------------------------------
@@ -88,9 +89,10 @@ class _Raw:
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         chunks = [points[i : i + CHUNK] for i in range(0, len(points), CHUNK)]
-        found = [self.evaluator.evaluate(_like(self.x, chunk)) for chunk in chunks]
-        rows = [np.column_stack([_numpy(part.objective) / self.scale, _numpy(part.measures)]) for part in found]
-        return np.concatenate(rows).astype(float)
+        return np.concatenate([self.rows(self.evaluator.evaluate(_like(self.x, chunk))) for chunk in chunks])
+
+    def rows(self, found: Evaluation) -> np.ndarray:
+        return np.column_stack([_numpy(found.objective) / self.scale, _numpy(found.measures)]).astype(float)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,6 @@ class _Slopes:
     claimed: np.ndarray  # by the jacobian
     measured: np.ndarray  # by differences
     doubt: np.ndarray  # how far those can be off
-    flat: np.ndarray  # (1 + k, 1) slopes below this are round-off
     labels: list[str]
 
 
@@ -140,8 +141,7 @@ def _compare(raw: _Raw, x: np.ndarray, jacobian: np.ndarray, along: _Directions,
     # Where hardly any direction settles the function is noise, and a few that seem to are luck.
     share = mismatch / np.maximum(np.maximum(np.abs(claimed), np.abs(claimed + error)), mismatch)
     doubt = np.where(np.quantile(share, 0.25, axis=1, keepdims=True) < 0.1, doubt, UNKNOWN)
-    flat = 10 * _epsilon(x.dtype) * np.abs(raw(x[None])).T
-    return _Slopes(claimed, claimed + error, doubt, flat, along.labels)
+    return _Slopes(claimed, claimed + error, doubt, along.labels)
 
 
 def _trial(
@@ -165,20 +165,18 @@ def _trial(
 
 
 def _joined(slopes: list[_Slopes]) -> _Slopes:
-    claimed, measured, doubt, flat = (
-        np.concatenate([getattr(part, name) for part in slopes], axis=1)
-        for name in ("claimed", "measured", "doubt", "flat")
+    claimed, measured, doubt = (
+        np.concatenate([getattr(part, name) for part in slopes], axis=1) for name in ("claimed", "measured", "doubt")
     )
-    labels = [label for part in slopes for label in part.labels]
-    return _Slopes(claimed, measured, doubt, np.max(flat, axis=1, keepdims=True), labels)
+    return _Slopes(claimed, measured, doubt, [label for part in slopes for label in part.labels])
 
 
 # Saying what is wrong -------------------------------------------------------------------------------------------------
 
 
-def _report(slopes: _Slopes, scale: float, tolerance: float) -> JacobianReport:
+def _report(slopes: _Slopes, scale: float, flat: np.ndarray, tolerance: float) -> JacobianReport:
     names = ["the objective"] + [f"measure {j}" for j in range(len(slopes.claimed) - 1)]
-    verdicts = [_verdict(slopes, row, names, scale, tolerance) for row in range(len(names))]
+    verdicts = [_verdict(slopes, row, names, scale, flat[row], tolerance) for row in range(len(names))]
     errors = np.array([error for error, _ in verdicts])
     wrong = [f"row {row} ({names[row]}) {words}" for row, (_, words) in enumerate(verdicts) if words]
     if not wrong:
@@ -188,7 +186,9 @@ def _report(slopes: _Slopes, scale: float, tolerance: float) -> JacobianReport:
     return JacobianReport(False, errors, "\n  ".join(["jacobian disagrees with finite differences:", *wrong]))
 
 
-def _verdict(slopes: _Slopes, row: int, names: list[str], scale: float, tolerance: float) -> tuple[float, str]:
+def _verdict(
+    slopes: _Slopes, row: int, names: list[str], scale: float, flat: float, tolerance: float
+) -> tuple[float, str]:
     """The relative error of one row, and what is wrong with it: nothing is an empty string."""
     claimed, measured, doubt = slopes.claimed[row], slopes.measured[row], slopes.doubt[row]
     if not np.isfinite(claimed).all():
@@ -203,7 +203,7 @@ def _verdict(slopes: _Slopes, row: int, names: list[str], scale: float, toleranc
             f"is wrong along {slopes.labels[worst]}: it says {claimed[worst]:.4g}, differences {measured[worst]:.4g}"
         )
         return error, _diagnosis(slopes, row, names, scale) or along
-    if np.any(np.abs(claimed) > slopes.flat[row]) and not np.any(settled):
+    if np.any(np.abs(claimed) > flat) and not np.any(settled):
         return error, "cannot be checked here: differences do not settle (noise, a jump, not finite); try another x"
     return error, ""
 

@@ -1,11 +1,12 @@
-"""The published experiments by name: problems, algorithms, and the values behind the tables of Fontaine & Nikolaidis (2021).
+"""The published experiments by name: problems, algorithms, and the values behind the tables of Fontaine & Nikolaidis
+(2021).
 
     emitter = preset("arm", "cma-mega")
     settings("arm", "cma-mega")     # what it was made with
 
-The values are those of the authors' released code, which sometimes differ from the paper's text: docs/algorithms.md names
-every difference. The CMA family uses `rank_one="dqd2021"`, the authors' CMA-ES, on which the last printed digits
-depend; the library's own default is the textbook's.
+The values are those of the authors' released code. Where they differ from the paper's text, docs/algorithms.md says so.
+The CMA family uses `rank_one="dqd2021"`, the authors' CMA-ES, on which the last printed digits depend; the library's
+own default is the textbook's.
 
 This module holds data and imports JAX only when something is made from it.
 """
@@ -170,9 +171,11 @@ def known(kind: str, name: str, table: Mapping[str, Any]) -> Any:
 def _same_kind(name: str, value: Any, published: Any) -> Any:
     """Overrides may be words from a command line, where `normalize=no` must not count as true."""
     if isinstance(published, bool):
-        if not isinstance(value, bool):
-            raise TypeError(f"{name}: expected true or false, got {value!r}")
+        kind, fits = "true or false", isinstance(value, bool)
     elif isinstance(published, int) or published is None:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name}: expected a whole number, got {value!r}")
+        kind, fits = "a whole number", isinstance(value, int) and not isinstance(value, bool)
+    else:
+        return value  # the preset function checks numbers and choices itself
+    if not fits:
+        raise TypeError(f"{name}: expected {kind}, got {value!r}")
     return value

@@ -105,7 +105,7 @@ class CMAES:
         )
 
     def ask(self, state: CMAESState, normals: Array) -> tuple[CMAESState, Array]:
-        """x = mean + sigma B D^(1/2) z for standard normals z (lambda, d); decomposes C first if that is due."""
+        """x = mean + sigma C^(1/2) z for standard normals z (lambda, d); decomposes C first if that is due."""
         state = self._decompose(state)
         return state, state.mean + state.sigma * state.decomposition.color(normals)
 

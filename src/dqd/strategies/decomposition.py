@@ -35,8 +35,14 @@ class Decomposition:
         return replace(self, eigenvalues=jnp.where(when, 1, self.eigenvalues), is_identity=self.is_identity | when)
 
     def color(self, z: Array) -> Array:
-        """B D^(1/2) z for each row of z."""
-        return self._unless_identity(lambda rows: matmul(rows * jnp.sqrt(self.eigenvalues), self.basis.T), z)
+        """C^(1/2) z = B D^(1/2) B^T z for each row of z.
+
+        The last factor turns z back: it leaves the distribution as it is, and makes a sample depend on C alone, not on
+        the signs, order or, where eigenvalues are equal, the choice of eigenvectors, which round-off decides.
+        """
+        return self._unless_identity(
+            lambda rows: matmul(matmul(rows, self.basis) * jnp.sqrt(self.eigenvalues), self.basis.T), z
+        )
 
     def whiten(self, y: Array) -> Array:
         """C^(-1/2) y = B D^(-1/2) B^T y."""

@@ -1,0 +1,5 @@
+"""`python -m dqd` is `dqd`."""
+
+from dqd.cli import main
+
+main()

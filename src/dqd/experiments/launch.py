@@ -1,0 +1,263 @@
+"""Runs a suite: what is missing of it, and nothing twice.
+
+On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
+On a CPU every trial is a task for a pool of processes. A trial is written when it is done, as a record that is whole or
+absent, so an interrupted suite goes on where it stopped.
+
+    OUT/suite.json                what was asked for, with the published numbers
+    OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from dqd import cache
+from dqd.experiments.presets import make_domain, preset
+from dqd.experiments.suites import Cell, Suite
+
+CURVE_ROWS = 100  # lines of metrics per trial
+GPU_CHUNK = 500
+
+
+class SuiteMismatchError(ValueError):
+    """The folder holds trials of other settings."""
+
+
+def reproduce(
+    suite: Suite,
+    out: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    trial_index: int | None = None,
+    say: Callable[[str], None] = print,
+) -> bool:
+    """Run the missing trials of a suite into a folder. True when all of its trials are there."""
+    folder = Path(out)
+    _claim(folder, suite)
+    tasks = [
+        (cell, trial)
+        for cell in suite.cells
+        for trial in (range(cell.trials) if trial_index is None else [trial_index])
+        if trial < cell.trials and not (folder / cell.id / trial_name(trial)).exists()
+    ]
+    total = sum(cell.trials for cell in suite.cells)
+    if tasks:
+        on_device = device == "gpu" or (device == "auto" and accelerator())
+        say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
+        started = time.perf_counter()
+        progress = _Progress(tasks, say)
+        (_run_on_device if on_device else _run_on_cpu)(folder, tasks, jobs, progress)
+        _add_time(folder, time.perf_counter() - started, on_device)
+    return all((folder / cell.id / trial_name(t)).exists() for cell in suite.cells for t in range(cell.trials))
+
+
+def trial_name(trial: int) -> str:
+    return f"trial-{trial:03d}"
+
+
+def accelerator() -> bool:
+    """Whether JAX sees more than a CPU."""
+    import jax
+
+    return jax.default_backend() != "cpu"
+
+
+# The folder -----------------------------------------------------------------------------------------------------------
+
+
+def _claim(folder: Path, suite: Suite) -> None:
+    """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
+    cells = [cell.describe() for cell in suite.cells]
+    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
+    path = folder / "suite.json"
+    so_far = {"seconds": 0.0, "device": ""}
+    if path.exists():
+        found = json.loads(path.read_text())
+        so_far = {key: found[key] for key in so_far}
+        for old, new in zip(found["cells"], wanted["cells"], strict=False):
+            changed = [key for key in new if key != "trials" and _plain(new[key]) != old.get(key)]
+            if changed:
+                raise SuiteMismatchError(
+                    f"{folder} holds trials of other settings ({new['id']}: {', '.join(changed)} differ); "
+                    "give another --out, or the settings it was begun with"
+                )
+    _write_json(path, {**wanted, **so_far})
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(f".{os.getpid()}.tmp")
+    aside.write_text(json.dumps(content, indent=2) + "\n")
+    aside.replace(path)
+
+
+def _add_time(folder: Path, seconds: float, on_device: bool) -> None:
+    content = json.loads((folder / "suite.json").read_text())
+    content["seconds"] += seconds
+    content["device"] = _device_name() if on_device else f"{os.cpu_count()} CPU cores"
+    _write_json(folder / "suite.json", content)
+
+
+def _device_name() -> str:
+    import jax
+
+    return jax.devices()[0].device_kind
+
+
+# One program per cell, on an accelerator ------------------------------------------------------------------------------
+
+
+def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> None:
+    cells: dict[str, tuple[Cell, list[int]]] = {}
+    for cell, trial in tasks:
+        cells.setdefault(cell.id, (cell, []))[1].append(trial)
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as compilers, ThreadPoolExecutor(1) as writer:
+        compiled = {id: compilers.submit(_compile, cell, trials) for id, (cell, trials) in cells.items()}
+        written: list[Future[None]] = []
+        for id, (cell, trials) in cells.items():
+            compiled[id].result()
+            results = _illuminate(cell, trials)
+            written.append(writer.submit(_write_all, folder, cell, results, progress))
+        for future in written:
+            future.result()
+
+
+def _compile(cell: Cell, trials: list[int]) -> None:
+    """Ahead of time, in a thread of its own; the program comes back through the persistent cache."""
+    from dqd.run import compile_ahead
+
+    with _precision(cell.precision):
+        compile_ahead(*_search(cell), **_options(cell), seeds=trials)
+
+
+def _illuminate(cell: Cell, trials: list[int]) -> Any:
+    import dqd
+
+    with _precision(cell.precision):
+        return dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False)
+
+
+def _write_all(folder: Path, cell: Cell, results: Any, progress: _Progress) -> None:
+    for i, trial in enumerate(results.seeds):
+        _write(folder, cell, trial, results[i])
+        progress.done(cell)
+
+
+def _search(cell: Cell) -> tuple[Any, Any, Any]:
+    domain = make_domain(cell.domain, cell.n)
+    return domain, preset(cell.domain, cell.algorithm, **cell.overrides), domain.grid(cell.resolution)
+
+
+def _options(cell: Cell) -> dict[str, Any]:
+    import jax.numpy as jnp
+
+    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations, "chunk": GPU_CHUNK}
+
+
+@contextmanager
+def _precision(name: str) -> Iterator[None]:
+    import jax
+
+    with jax.enable_x64(name == "float64"):
+        yield
+
+
+# One process per trial, on CPUs ---------------------------------------------------------------------------------------
+
+
+def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> None:
+    workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    with _one_thread_each(workers), _pool(workers) as pool:
+        futures = {pool.submit(run_trial, folder, cell, trial): cell for cell, trial in tasks}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                progress.done(futures[future])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _pool(workers: int) -> Executor:
+    # Spawned, not forked: a fork would copy JAX's threads in whatever state they are.
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+
+
+@contextmanager
+def _one_thread_each(workers: int) -> Iterator[None]:
+    """Processes share the cores; threads inside each would only fight over them."""
+    names = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OPENBLAS_NUM_THREADS": "1"}
+    old = {name: os.environ.get(name) for name in names}
+    if workers > 1:
+        for name, value in names.items():
+            os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        for name in names:
+            if old[name] is None:
+                os.environ.pop(name, None)
+
+
+def _begin_worker() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")
+    cache.enable()  # processes share what they compile
+
+
+def run_trial(folder: Path, cell: Cell, trial: int) -> None:
+    """One trial in this process."""
+    import dqd
+
+    with _precision(cell.precision):
+        options = {**_options(cell), "chunk": 100}
+        result = dqd.illuminate(*_search(cell), **options, seed=trial, progress=False)
+        _write(folder, cell, trial, result)
+
+
+def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
+    result.save(
+        folder / cell.id / trial_name(trial),
+        solutions=trial == 0,
+        rows=CURVE_ROWS,
+        about={"cell": cell.id, "trial": trial},
+    )
+
+
+class _Progress:
+    """How much of the suite is done, and how long the rest will take if iterations go on as fast as so far."""
+
+    def __init__(self, tasks: list[tuple[Cell, int]], say: Callable[[str], None]) -> None:
+        self.total, self.say = len(tasks), say
+        self.work = sum(cell.iterations for cell, _ in tasks)
+        self.finished = self.worked = 0
+        self.started = self.told = time.monotonic()
+
+    def done(self, cell: Cell) -> None:
+        self.finished, self.worked = self.finished + 1, self.worked + cell.iterations
+        now = time.monotonic()
+        if self.finished < self.total and now - self.told < (1.0 if sys.stderr.isatty() else 10.0):
+            return
+        self.told = now
+        elapsed = now - self.started
+        left = elapsed * (self.work - self.worked) / self.worked
+        self.say(f"dqd: {self.finished:,} of {self.total:,} trials in {elapsed:.0f} s, about {left:.0f} s left")

@@ -1,0 +1,405 @@
+"""The statistics of a report: are our numbers those of the paper, and do its sentences hold for them?
+
+- `compare`: one figure of one cell against the printed one, in joint standard errors.
+- `two_way`: analysis of variance, algorithm x domain, on the final QD-score, as in the paper's section "Analysis".
+- `simple_effect`, `pairwise`: simple main effects per domain, and all pairs with Bonferroni's correction.
+- `check_claims`: the sentences of the paper, each with a verdict.
+- `bootstrap`, `area`, `hedges_g`, `cliffs_delta`: intervals, area under a curve, effect sizes.
+
+The spread of trials differs from cell to cell by orders of magnitude, which an analysis of variance assumes it does not.
+So every pair is also tested after Welch (1947), who does not assume it, and a claim must pass both.
+
+A case that cannot be computed (one trial, no variance) gives NaN and a sentence, never an exception.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+FIGURES = ("qd_score", "coverage", "best")
+ROUNDING = 0.005  # half a unit of the last printed digit
+LEVEL = 0.05  # of significance
+NAN = math.nan
+
+Groups = Mapping[str, np.ndarray]  # row -> final QD-scores
+Samples = Mapping[str, Groups]  # domain -> row -> final QD-scores
+
+
+def library(name: str) -> Any:
+    """scipy or statsmodels, loaded when needed."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"the statistics need {name}: pip install 'dqd[report]'") from None
+
+
+# One figure against the printed one -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean and standard error over trials; NaN where there are too few."""
+
+    mean: float
+    se: float
+    trials: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours beside the published figure."""
+
+    ours: Estimate
+    published: Estimate | None
+    difference: float  # ours - published
+    joint_se: float
+    verdict: str  # within, outside, undecided (one trial), other budget, missing, or unpublished
+
+    @property
+    def in_se(self) -> float:
+        return self.difference / self.joint_se
+
+
+def estimate(values: np.ndarray) -> Estimate:
+    """Mean and standard error, SD / sqrt(trials) with the SD of a sample."""
+    count = len(values)
+    mean = float(np.mean(values)) if count else NAN
+    se = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else NAN
+    return Estimate(mean, se, count)
+
+
+def compare(ours: Estimate, published: Estimate | None, same_budget: bool = True) -> Comparison:
+    """Within: at most 3 joint standard errors or 1 % of the published value away.
+
+    The joint standard error is at least half a unit of the last printed digit: a printed ± 0.00 means less than that.
+    """
+    if published is None:
+        return Comparison(ours, None, NAN, NAN, "unpublished")
+    difference = ours.mean - published.mean
+    joint = max(math.hypot(ours.se, published.se), ROUNDING) if math.isfinite(ours.se) else NAN
+    return Comparison(ours, published, difference, joint, _verdict(difference, joint, published, same_budget))
+
+
+def _verdict(difference: float, joint: float, published: Estimate, same_budget: bool) -> str:
+    if not math.isfinite(difference):
+        return "missing"
+    if not same_budget:
+        return "other budget"
+    slack = 1 + 1e-9  # three times 0.1 is not 0.3 in binary
+    if abs(difference) <= slack * max(0.01 * abs(published.mean), ROUNDING) or abs(difference) <= slack * 3 * joint:
+        return "within"
+    return "outside" if math.isfinite(joint) else "undecided"
+
+
+# Analysis of variance -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One line of an analysis of variance."""
+
+    f: float
+    df: int
+    df_error: int
+    p: float
+    note: str = ""  # why f or p is NaN
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """Algorithm x domain."""
+
+    algorithm: Effect
+    domain: Effect
+    interaction: Effect
+    mse: float  # variance of trials within a cell, pooled
+    df_error: int
+    rows: tuple[str, ...]  # algorithms that every domain has; the others cannot enter
+    note: str = ""
+
+
+def two_way(samples: Samples) -> TwoWay:
+    """Analysis of variance by least squares (statsmodels, sums of squares of type II)."""
+    rows = _complete_rows(samples)
+    note = _obstacle(samples, rows)
+    if note:
+        nothing = Effect(NAN, 0, 0, NAN, note)
+        return TwoWay(nothing, nothing, nothing, NAN, 0, rows, note)
+    table = _fit(samples, rows)
+    mse, df_error = table.loc["Residual", "sum_sq"] / table.loc["Residual", "df"], int(table.loc["Residual", "df"])
+    names = ("C(algorithm)", "C(domain)", "C(algorithm):C(domain)")
+    effects = [
+        Effect(float(table.F[name]), int(table.df[name]), df_error, float(table["PR(>F)"][name])) for name in names
+    ]
+    return TwoWay(*effects, mse=float(mse), df_error=df_error, rows=rows)
+
+
+def _fit(samples: Samples, rows: Sequence[str]) -> Any:
+    formula, anova = library("statsmodels.formula.api"), library("statsmodels.stats.anova")
+    lines = [(row, domain, value) for domain in samples for row in rows for value in samples[domain][row]]
+    algorithm, domain, score = zip(*lines, strict=True)
+    data = library("pandas").DataFrame({"algorithm": algorithm, "domain": domain, "score": score})
+    return anova.anova_lm(formula.ols("score ~ C(algorithm) * C(domain)", data).fit(), typ=2)
+
+
+def _complete_rows(samples: Samples) -> tuple[str, ...]:
+    every = dict.fromkeys(row for groups in samples.values() for row in groups)
+    return tuple(row for row in every if all(len(groups.get(row, ())) for groups in samples.values()))
+
+
+def _obstacle(samples: Samples, rows: Sequence[str]) -> str:
+    if len(samples) < 2 or len(rows) < 2:
+        return (
+            f"two-way analysis needs 2 domains and 2 algorithms run on all of them, got {len(samples)} and {len(rows)}"
+        )
+    groups = [samples[domain][row] for domain in samples for row in rows]
+    if max(map(len, groups)) < 2:
+        return "one trial per cell: nothing tells the spread of trials"
+    return "the trials of every cell are equal: F would be infinite" if not any(map(np.ptp, groups)) else ""
+
+
+def interaction_from_summary(means: np.ndarray, errors: np.ndarray, trials: int) -> Effect:
+    """The interaction's F from printed means and standard errors (algorithms, domains), equal numbers of trials."""
+    rows, columns = means.shape
+    rest = means - means.mean(axis=0) - means.mean(axis=1, keepdims=True) + means.mean()
+    df, df_error = (rows - 1) * (columns - 1), rows * columns * (trials - 1)
+    return _effect(trials * float(np.sum(rest**2)), df, trials * float(np.mean(errors**2)), df_error)
+
+
+def simple_effect(groups: Groups, pooled: tuple[float, int] | None = None) -> Effect:
+    """Effect of the algorithm within one domain. `pooled` is the error term (variance, degrees of freedom) of the two-way
+    analysis; without it the domain's own is taken, which makes this a one-way analysis of variance."""
+    some = [values for values in groups.values() if len(values)]
+    if len(some) < 2:
+        return Effect(NAN, 0, 0, NAN, "fewer than two algorithms")
+    mse, df_error = pooled or _pooled(some)
+    grand = np.concatenate(some).mean()
+    between = sum(len(values) * (values.mean() - grand) ** 2 for values in some)
+    return _effect(float(between), len(some) - 1, mse, df_error)
+
+
+def _effect(between: float, df: int, mse: float, df_error: int) -> Effect:
+    if df_error < 1 or not mse > 0:
+        return Effect(NAN, df, df_error, NAN, "no spread of trials to compare with")
+    f = between / df / mse
+    return Effect(f, df, df_error, float(library("scipy.stats").f.sf(f, df, df_error)))
+
+
+def _pooled(groups: Sequence[np.ndarray]) -> tuple[float, int]:
+    df = sum(len(values) - 1 for values in groups)
+    squares = sum(float(np.sum((values - values.mean()) ** 2)) for values in groups if np.ptp(values) > 0)
+    return (squares / df if df else NAN), df
+
+
+# All pairs ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two algorithms in one domain. Both p-values carry Bonferroni's correction for all pairs of the domain."""
+
+    first: str
+    second: str
+    difference: float  # mean of the first - mean of the second
+    p: float  # t-test with the pooled error, as in the paper
+    p_welch: float  # t-test of these two alone, unequal variances
+    hedges_g: float
+    cliffs_delta: float
+
+    @property
+    def p_larger(self) -> float:
+        """The larger of both p-values; NaN if one is."""
+        return float(np.maximum(self.p, self.p_welch))
+
+    def turned(self) -> Pair:
+        """The same pair, named the other way round."""
+        signs = {"difference": -self.difference, "hedges_g": -self.hedges_g, "cliffs_delta": -self.cliffs_delta}
+        return dataclasses.replace(self, first=self.second, second=self.first, **signs)
+
+
+def pairwise(groups: Groups, pooled: tuple[float, int] | None = None) -> list[Pair]:
+    """Every pair of algorithms of one domain."""
+    some = {row: values for row, values in groups.items() if len(values)}
+    mse, df_error = pooled or _pooled(list(some.values()))
+    pairs = list(itertools.combinations(some, 2))
+
+    def corrected(p: float) -> float:
+        return min(1.0, p * len(pairs)) if math.isfinite(p) else NAN
+
+    return [
+        Pair(
+            *(first, second, float(a.mean() - b.mean())),
+            p=corrected(_pooled_p(a, b, mse, df_error)),
+            p_welch=corrected(welch_p(estimate(a), estimate(b))),
+            hedges_g=hedges_g(a, b),
+            cliffs_delta=cliffs_delta(a, b),
+        )
+        for first, second in pairs
+        for a, b in [(some[first], some[second])]
+    ]
+
+
+def _pooled_p(a: np.ndarray, b: np.ndarray, mse: float, df_error: int) -> float:
+    if df_error < 1 or not mse > 0:
+        return NAN
+    t = (a.mean() - b.mean()) / math.sqrt(mse * (1 / len(a) + 1 / len(b)))
+    return 2 * float(library("scipy.stats").t.sf(abs(t), df_error))
+
+
+def welch_p(a: Estimate, b: Estimate) -> float:
+    """Two-sided p of Welch's t-test, from means and standard errors; NaN without a spread."""
+    if not (a.se >= 0 and b.se >= 0 and a.se + b.se > 0):
+        return NAN
+    scale = max(a.se, b.se)
+    first, second = (a.se / scale) ** 2, (b.se / scale) ** 2  # scaled, so that tiny errors do not vanish when squared
+    df = (first + second) ** 2 / (first**2 / (a.trials - 1) + second**2 / (b.trials - 1))
+    t = abs(a.mean - b.mean) / (scale * math.sqrt(first + second))
+    return 2 * float(library("scipy.stats").t.sf(t, df))
+
+
+def hedges_g(a: np.ndarray, b: np.ndarray) -> float:
+    """Difference of means in pooled standard deviations, corrected for small samples (Hedges 1981)."""
+    variance, df = _pooled([a, b])
+    if df < 1 or not variance > 0:
+        return NAN
+    return float(a.mean() - b.mean()) / math.sqrt(variance) * (1 - 3 / (4 * df - 1))
+
+
+def cliffs_delta(a: np.ndarray, b: np.ndarray) -> float:
+    """Share of pairs of trials in which a is above b, minus the share in which it is below: -1 to 1 (Cliff 1993)."""
+    return float(np.sign(a[:, None] - b[None, :]).mean()) if len(a) and len(b) else NAN
+
+
+# The paper's sentences ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper: in these domains every `better` is above every `worse`."""
+
+    sentence: str
+    domains: tuple[str, ...]
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What our trials say to a claim in one domain, judged by the pair that supports it least."""
+
+    sentence: str
+    domain: str
+    verdict: str  # holds; same order or reversed, not significant; contradicted; not testable
+    weakest: tuple[str, str]
+    difference: float
+    p: float
+    p_welch: float
+    p_printed: float  # Welch's test of the paper's own means and standard errors, corrected alike
+
+
+def check_claims(pairs: Mapping[str, Sequence[Pair]], printed: Mapping[str, Mapping[str, Estimate]]) -> list[Checked]:
+    """Every claim whose algorithms all are in the suite, domain by domain."""
+    return [
+        _check(claim, domain, pairs[domain], printed.get(domain, {}))
+        for claim in CLAIMS
+        for domain in claim.domains
+        if {*claim.better, *claim.worse} <= {row for pair in pairs.get(domain, ()) for row in (pair.first, pair.second)}
+    ]
+
+
+def _check(claim: Claim, domain: str, pairs: Sequence[Pair], printed: Mapping[str, Estimate]) -> Checked:
+    found = {(pair.first, pair.second): pair for pair in pairs} | {
+        (pair.second, pair.first): pair.turned() for pair in pairs
+    }
+    weakest = min((found[better, worse] for better in claim.better for worse in claim.worse), key=_support)
+    return Checked(
+        *(claim.sentence, domain, _judge(weakest), (weakest.first, weakest.second)),
+        *(weakest.difference, weakest.p, weakest.p_welch),
+        p_printed=max(_printed_p(printed, b, w, len(pairs)) for b in claim.better for w in claim.worse),
+    )
+
+
+def _support(pair: Pair) -> tuple[float, float]:
+    """How well a pair supports that its first is better: from -1, surely worse, over 0 to 1, surely better."""
+    confidence = 1 - pair.p_larger if math.isfinite(pair.p_larger) else 0.0
+    return (confidence if pair.difference > 0 else -confidence), pair.difference
+
+
+def _judge(pair: Pair) -> str:
+    if not math.isfinite(pair.p_larger):
+        return "not testable"
+    if pair.p_larger < LEVEL:
+        return "holds" if pair.difference > 0 else "contradicted"
+    return "same order, not significant" if pair.difference > 0 else "reversed, not significant"
+
+
+def _printed_p(printed: Mapping[str, Estimate], better: str, worse: str, pairs: int) -> float:
+    """Of the paper's own numbers; a printed standard error of 0.00 counts as its rounding."""
+    if better not in printed or worse not in printed:
+        return NAN
+    a, b = (dataclasses.replace(e, se=max(e.se, ROUNDING)) for e in (printed[better], printed[worse]))
+    return min(1.0, welch_p(a, b) * pairs) if a.mean > b.mean else 1.0
+
+
+_LP, _ARM, _LSI = ("lp-sphere", "lp-rastrigin"), ("arm",), ("lsi-elon",)
+_FREE = ("map-elites", "map-elites-line", "cma-me")
+_OG = ("og-map-elites", "og-map-elites-line")
+_OG_INDEPENDENT = ("og-map-elites-independent", "og-map-elites-line-independent")
+_BASELINES = (*_FREE, *_OG)
+_ADAM = ("cma-mega-adam",)
+
+CLAIMS = (
+    Claim("CMA-MEGA performed significantly better than each of the baselines.", _LP, ("cma-mega",), _BASELINES),
+    Claim("OMG-MEGA performed significantly better than each of the baselines.", _LP, ("omg-mega",), _BASELINES),
+    Claim("CMA-MEGA significantly outperformed OMG-MEGA.", _LP, ("cma-mega",), ("omg-mega",)),
+    Claim(
+        "CMA-MEGA outperformed all the other algorithms (without its Adam variant).",
+        *(_ARM, ("cma-mega",), (*_BASELINES, "omg-mega")),
+    ),
+    Claim("The same sentence read to the letter: CMA-MEGA outperformed CMA-MEGA (Adam).", _ARM, ("cma-mega",), _ADAM),
+    Claim("The OG-MAP-Elites variants perform significantly better than OMG-MEGA.", _ARM, _OG, ("omg-mega",)),
+    Claim("CMA-MEGA (Adam) significantly outperformed all other algorithms.", _LSI, _ADAM, (*_FREE, "cma-mega")),
+    Claim("CMA-MEGA without Adam had the worst performance.", _LSI, _FREE, ("cma-mega",)),
+    Claim(
+        "Normalization greatly affects the performance of OMG-MEGA.",
+        *((*_LP, *_ARM), ("omg-mega",), ("omg-mega-unnormalized",)),
+    ),
+    *(
+        Claim("Sequential operators outperform independent ones.", _LP, (one,), (f"{other}.paper-budget",))
+        for one, other in zip(_OG, _OG_INDEPENDENT, strict=True)
+    ),
+    *(
+        Claim("Independent operators outperform sequential ones.", _ARM, (f"{other}.released-budget",), (one,))
+        for one, other in zip(_OG, _OG_INDEPENDENT, strict=True)
+    ),
+)
+
+
+# Intervals and areas --------------------------------------------------------------------------------------------------
+
+
+def bootstrap(values: np.ndarray, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> tuple[float, float]:
+    """Percentile interval of the mean (Efron 1979); NaN for fewer than two trials."""
+    if len(values) < 2:
+        return NAN, NAN
+    drawn = np.random.default_rng(seed).integers(0, len(values), (resamples, len(values)))
+    low, high = np.quantile(values[drawn].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def area(steps: np.ndarray, curves: np.ndarray) -> np.ndarray:
+    """Mean height of each curve over the iterations, by the trapezoidal rule: (trials, points) -> (trials,)."""
+    if len(steps) == 0:
+        return np.full(len(curves), NAN)
+    if len(steps) == 1:
+        return curves[:, 0]
+    return np.trapezoid(curves, steps, axis=1) / (steps[-1] - steps[0])
