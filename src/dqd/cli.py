@@ -1,4 +1,4 @@
-"""The command line: `dqd demo` and `dqd run`. Thin: names become presets, results become words, JSON and pictures.
+"""The command line: `dqd demo`, `dqd run`, `dqd reproduce`. Thin: names become presets, results words and pictures.
 
 Nothing heavy is imported before a command needs it, so that `--help` answers at once.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dqd import __version__
-from dqd.experiments import presets
+from dqd.experiments import presets, suites
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -142,6 +142,54 @@ def run(
         elif not quiet:
             typer.echo(_table(about, result, out))
     _leave(result)
+
+
+REPRODUCE_HELP = f"""Run every trial behind a table of the paper and compare with what was published.
+
+Trials that are there already are not run again, so an interrupted suite goes on where it stopped.
+
+\b
+Suites: {"  ".join(suites.names())}
+"""
+
+
+@app.command(epilog=EXIT_CODES, help=REPRODUCE_HELP, short_help="The tables of the paper, ours beside theirs.")
+def reproduce(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="One of the above.")],
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials per cell instead of the paper's.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Iterations instead of the paper's.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A taste: 2 trials of 1,000 iterations.")] = False,
+    device: Annotated[str, typer.Option(metavar="auto|cpu|gpu", help="Where to compute.")] = "auto",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes on a CPU; default: one per core.")] = None,
+    trial_index: Annotated[
+        int | None, typer.Option(min=0, help="Run this trial of every cell only, as a task of a Slurm array does.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the trials; default: runs/reproduce/SUITE.")] = None,
+) -> None:
+    from dqd import cache
+    from dqd.experiments import launch
+
+    with _explained(USAGE):
+        if device not in ("auto", "cpu", "gpu"):
+            raise ValueError(f"--device: expected auto, cpu or gpu, got {device!r}")
+        wanted = suites.suite(suite)
+    if quick:
+        trials, iterations = trials or 2, iterations or 1000
+    folder = out or Path("runs/reproduce") / (f"{suite}-quick" if quick else suite)
+    with _explained(FAILURE):
+        cache.enable()
+        complete = launch.reproduce(
+            wanted.resized(trials, iterations),
+            folder,
+            device=device,
+            jobs=jobs,
+            trial_index=trial_index,
+            say=lambda line: typer.echo(line, err=True),
+        )
+        if complete or trial_index is None:
+            from dqd.report.suite_report import write_report
+
+            typer.echo(f"Report: {write_report(folder)}")
 
 
 # Searching ------------------------------------------------------------------------------------------------------------

@@ -241,7 +241,6 @@ class Results(Sequence[Result]):
         self.stopped, self.seconds, self.compile_seconds = stopped, seconds, compile_seconds
         self._common = (layout, stopped, seconds, compile_seconds, domain)
         self._search = search
-        self._made: dict[int, Result] = {}  # a result copies its part of the archive, so it is made when asked for
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -253,11 +252,9 @@ class Results(Sequence[Result]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         i = range(len(self))[index]
-        if i not in self._made:
-            state = jax.tree.map(lambda leaf: leaf[i], self.state)
-            history = {name: values[:, i] for name, values in self.history.items()}
-            self._made[i] = Result(self._search, state, history, self.seeds[i], *self._common)
-        return self._made[i]
+        state = jax.tree.map(lambda leaf: leaf[i], self.state)  # a copy, so it is made when asked for and not kept
+        history = {name: values[:, i] for name, values in self.history.items()}
+        return Result(self._search, state, history, self.seeds[i], *self._common)
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -35,7 +35,12 @@ class SearchState:
     iteration: Array  # iterations completed
     evaluations: Array
     gradients: Array  # points with a jacobian
-    nonfinite: Array  # evaluations that were not finite, and jacobians
+    lost_jacobians: Array  # points whose jacobian alone was not finite
+
+    @property
+    def nonfinite(self) -> Array:
+        """Evaluations that were not finite, a point once whatever of it was not."""
+        return self.evaluations - self.archive.judged + self.lost_jacobians
 
 
 @pytree
@@ -130,15 +135,14 @@ class Search:
         return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
 
     def _count(self, state: SearchState, evaluation: Evaluation, mask: Array | None = None) -> SearchState:
-        bad = ~(jnp.isfinite(evaluation.objective) & jnp.all(jnp.isfinite(evaluation.measures), axis=-1))
-        if evaluation.jacobian is not None:  # a point counts once, whatever of it is not finite
-            bad = bad | ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
-        wanted = jnp.ones_like(bad) if mask is None else mask
-        return replace(
-            state,
-            evaluations=state.evaluations + jnp.sum(wanted, dtype=jnp.int32),
-            nonfinite=state.nonfinite + jnp.sum(bad & wanted, dtype=jnp.int32),
-        )
+        wanted = jnp.ones(evaluation.objective.shape, bool) if mask is None else mask
+        evaluations = state.evaluations + jnp.sum(wanted, dtype=jnp.int32)
+        if evaluation.jacobian is None:
+            return replace(state, evaluations=evaluations)
+        finite = jnp.isfinite(evaluation.objective) & jnp.all(jnp.isfinite(evaluation.measures), axis=-1)
+        bad = wanted & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+        lost = state.lost_jacobians + jnp.sum(bad, dtype=jnp.int32)
+        return replace(state, evaluations=evaluations, lost_jacobians=lost)
 
 
 def _always(state: SearchState) -> Array:

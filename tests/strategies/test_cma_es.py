@@ -99,6 +99,15 @@ def test_tell_ignores_the_order_of_the_batch(rank_one, d, parents):
     assert_same_search(strategy, one, other, 1e-12)
 
 
+@pytest.mark.parametrize("rank_one", MODES)
+@pytest.mark.parametrize("parents", [1, 4, 8])
+def test_a_number_of_parents_known_while_compiling_gives_the_same_update_as_a_traced_one(rank_one, parents):
+    strategy, points = CMAES(0.5, POPULATION, rank_one), normals_for(3)
+    state, ranks = after(strategy, 3, 2), ranks_of(points)
+    known = jax.jit(lambda state, points: strategy.tell(state, points, ranks, parents))(state, points)
+    assert_same_search(strategy, known, tell(strategy, state, points, ranks, parents), 1e-14)
+
+
 def test_points_beyond_the_parents_do_not_matter():
     strategy, points = CMAES(0.5, POPULATION), normals_for(3)
     one = tell(strategy, strategy.init(jnp.zeros(3)), points, jnp.arange(8), 2)

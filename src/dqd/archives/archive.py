@@ -176,7 +176,7 @@ class Archive:
             before = jnp.maximum(stored, self.minimum)
             met = jnp.maximum(before, jnp.max(jnp.where(earlier, objective, -jnp.inf), axis=1, initial=-jnp.inf))
             return met, jnp.maximum(met, objective)
-        before = self.threshold.at[cell].get(mode="fill", fill_value=self.minimum)
+        before = self.threshold.at[cell].get(mode="fill", fill_value=0)  # 0 for invalid ones, never used
 
         def rise(threshold: Array, target: Array) -> Array:  # t <- t + rate * max(f - t, 0)
             return threshold + self.learning_rate * jnp.maximum(target - threshold, 0)

@@ -49,7 +49,7 @@ class Grid:
 
     def index_of(self, measures: Array) -> Array:
         """Cell index of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
-        low, high = jnp.asarray(self.lower, measures.dtype), jnp.asarray(self.upper, measures.dtype)
+        measures, low, high = self._real(measures)
         counts = jnp.asarray(self.shape, measures.dtype)
         # Clamp before the cast (1e12 does not fit an integer) and after it (in float32, high - 1e-6 is high).
         inside = jnp.clip(measures + EPSILON, low, high - EPSILON)
@@ -60,8 +60,13 @@ class Grid:
 
     def outside(self, measures: Array) -> Array:
         """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""
-        low, high = jnp.asarray(self.lower, measures.dtype), jnp.asarray(self.upper, measures.dtype)
+        measures, low, high = self._real(measures)
         return jnp.any((measures < low) | (measures > high), axis=-1)
+
+    def _real(self, measures: Array) -> tuple[Array, Array, Array]:
+        """Measures and both edges in one floating type."""
+        measures = jnp.asarray(measures, jnp.result_type(measures, float) if measures.dtype.kind != "f" else None)
+        return measures, jnp.asarray(self.lower, measures.dtype), jnp.asarray(self.upper, measures.dtype)
 
     def centers(self) -> np.ndarray:
         """Middle of every cell, (num_cells, k), in index order."""

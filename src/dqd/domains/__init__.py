@@ -1,8 +1,8 @@
 """Domains: the problems of the paper, and what a problem of one's own needs."""
 
 from dqd.domains.arm import Arm
-from dqd.domains.check import check_jacobian
+from dqd.domains.check import JacobianReport, check_jacobian
 from dqd.domains.domain import Domain, Evaluator, FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
 
-__all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "LinearProjection", "check_jacobian"]
+__all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "JacobianReport", "LinearProjection", "check_jacobian"]

@@ -85,8 +85,10 @@ def _claim(folder: Path, suite: Suite) -> None:
     if path.exists():
         found = json.loads(path.read_text())
         so_far = {key: found[key] for key in so_far}
-        for old, new in zip(found["cells"], wanted["cells"], strict=False):
-            changed = [key for key in new if key != "trials" and _plain(new[key]) != old.get(key)]
+        known = {cell["id"]: cell for cell in found["cells"]}
+        for new in cells:
+            old = known.get(new["id"], new)
+            changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
             if changed:
                 raise SuiteMismatchError(
                     f"{folder} holds trials of other settings ({new['id']}: {', '.join(changed)} differ); "
@@ -132,7 +134,9 @@ def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None
         for id, (cell, trials) in cells.items():
             compiled[id].result()
             results = _illuminate(cell, trials)
-            written.append(writer.submit(_write_all, folder, cell, results, progress))
+            for earlier in written:  # one cell is written while the next one runs, never more: archives are large
+                earlier.result()
+            written = [writer.submit(_write_all, folder, cell, results, progress)]
         for future in written:
             future.result()
 

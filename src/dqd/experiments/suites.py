@@ -182,7 +182,8 @@ def published(table: str, domain: str, algorithm: str, variant: str) -> dict[str
     wanted = (table, domain.replace("-", "_"), ALGORITHMS[algorithm].title, variant)
     for row in _rows():
         if (row["table"], row["domain"], row["algorithm"], row["variant"]) == wanted:
-            return {"table": table, "trials": int(row["trials"])} | {name: float(row[name]) for name in FIGURES}
+            counts = {name: int(row[name]) for name in ("trials", "iterations")}
+            return {"table": table} | counts | {name: float(row[name]) for name in FIGURES}
     raise LookupError(f"no published row for {wanted}")
 
 

@@ -68,8 +68,8 @@ def heatmap(
             vmax=high,
         )
         axes.set_box_aspect(1)
-        axes.set_anchor("E")  # close to its colour bar
-        bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, extend=_extend(panel.matrix, low, high))
+        beside = axes.inset_axes((1.04, 0, 0.05, 1))
+        bar = figure.colorbar(image, cax=beside, extend=_extend(panel.matrix, low, high))
         bar.outline.set_linewidth(0.6)
         bar.set_label(panel.value_label)
         _name(axes, panel.x_label, panel.y_label, title)

@@ -6,8 +6,8 @@
 - `check_claims`: the sentences of the paper, each with a verdict.
 - `bootstrap`, `area`, `hedges_g`, `cliffs_delta`: intervals, area under a curve, effect sizes.
 
-The spread of trials differs from cell to cell by orders of magnitude, which an analysis of variance assumes it does not.
-So every pair is also tested after Welch (1947), who does not assume it, and a claim must pass both.
+An analysis of variance assumes that trials spread alike in all cells, and here they differ by orders of magnitude. So
+every pair is also tested after Welch (1947), who does not assume it, and a claim must pass both.
 
 A case that cannot be computed (one trial, no variance) gives NaN and a sentence, never an exception.
 """
@@ -73,7 +73,8 @@ def estimate(values: np.ndarray) -> Estimate:
     """Mean and standard error, SD / sqrt(trials) with the SD of a sample."""
     count = len(values)
     mean = float(np.mean(values)) if count else NAN
-    se = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else NAN
+    deviation = np.std(values, ddof=1) if count > 1 and np.ptp(values) else 0.0  # exactly 0 for equal values
+    se = float(deviation) / math.sqrt(count) if count > 1 else NAN
     return Estimate(mean, se, count)
 
 
@@ -122,6 +123,7 @@ class TwoWay:
     domain: Effect
     interaction: Effect
     mse: float  # variance of trials within a cell, pooled
+    mse_error: float  # its relative standard error
     df_error: int
     rows: tuple[str, ...]  # algorithms that every domain has; the others cannot enter
     note: str = ""
@@ -133,14 +135,16 @@ def two_way(samples: Samples) -> TwoWay:
     note = _obstacle(samples, rows)
     if note:
         nothing = Effect(NAN, 0, 0, NAN, note)
-        return TwoWay(nothing, nothing, nothing, NAN, 0, rows, note)
+        return TwoWay(nothing, nothing, nothing, NAN, NAN, 0, rows, note)
     table = _fit(samples, rows)
-    mse, df_error = table.loc["Residual", "sum_sq"] / table.loc["Residual", "df"], int(table.loc["Residual", "df"])
-    names = ("C(algorithm)", "C(domain)", "C(algorithm):C(domain)")
-    effects = [
-        Effect(float(table.F[name]), int(table.df[name]), df_error, float(table["PR(>F)"][name])) for name in names
-    ]
-    return TwoWay(*effects, mse=float(mse), df_error=df_error, rows=rows)
+    mse, df_error = float(table.mean_sq["Residual"]), int(table.df["Residual"])
+
+    def effect(name: str) -> Effect:
+        return Effect(float(table.F[name]), int(table.df[name]), df_error, float(table["PR(>F)"][name]))
+
+    effects = effect("C(algorithm)"), effect("C(domain)"), effect("C(algorithm):C(domain)")
+    error = _mse_error([samples[domain][row] for domain in samples for row in rows])
+    return TwoWay(*effects, mse=mse, mse_error=error, df_error=df_error, rows=rows)
 
 
 def _fit(samples: Samples, rows: Sequence[str]) -> Any:
@@ -148,7 +152,8 @@ def _fit(samples: Samples, rows: Sequence[str]) -> Any:
     lines = [(row, domain, value) for domain in samples for row in rows for value in samples[domain][row]]
     algorithm, domain, score = zip(*lines, strict=True)
     data = library("pandas").DataFrame({"algorithm": algorithm, "domain": domain, "score": score})
-    return anova.anova_lm(formula.ols("score ~ C(algorithm) * C(domain)", data).fit(), typ=2)
+    table = anova.anova_lm(formula.ols("score ~ C(algorithm) * C(domain)", data).fit(), typ=2)
+    return table.assign(mean_sq=table.sum_sq / table.df)
 
 
 def _complete_rows(samples: Samples) -> tuple[str, ...]:
@@ -176,8 +181,11 @@ def interaction_from_summary(means: np.ndarray, errors: np.ndarray, trials: int)
 
 
 def simple_effect(groups: Groups, pooled: tuple[float, int] | None = None) -> Effect:
-    """Effect of the algorithm within one domain. `pooled` is the error term (variance, degrees of freedom) of the two-way
-    analysis; without it the domain's own is taken, which makes this a one-way analysis of variance."""
+    """Effect of the algorithm within one domain.
+
+    `pooled` is the error term of the two-way analysis (variance, degrees of freedom). Without it the domain's own is
+    taken, which makes this a one-way analysis of variance.
+    """
     some = [values for values in groups.values() if len(values)]
     if len(some) < 2:
         return Effect(NAN, 0, 0, NAN, "fewer than two algorithms")
@@ -198,6 +206,14 @@ def _pooled(groups: Sequence[np.ndarray]) -> tuple[float, int]:
     df = sum(len(values) - 1 for values in groups)
     squares = sum(float(np.sum((values - values.mean()) ** 2)) for values in groups if np.ptp(values) > 0)
     return (squares / df if df else NAN), df
+
+
+def _mse_error(groups: Sequence[np.ndarray]) -> float:
+    """Relative standard error of the pooled variance: of normal values, the sum of squares over (count - 1) degrees of
+    freedom has variance 2 (count - 1) sigma^4."""
+    variances = np.array([np.var(values, ddof=1) if len(values) > 1 else 0.0 for values in groups])
+    df = np.array([len(values) - 1 for values in groups])
+    return float(np.sqrt(np.sum(2 * df * variances**2)) / np.sum(df * variances))
 
 
 # All pairs ------------------------------------------------------------------------------------------------------------
@@ -257,7 +273,7 @@ def _pooled_p(a: np.ndarray, b: np.ndarray, mse: float, df_error: int) -> float:
 
 def welch_p(a: Estimate, b: Estimate) -> float:
     """Two-sided p of Welch's t-test, from means and standard errors; NaN without a spread."""
-    if not (a.se >= 0 and b.se >= 0 and a.se + b.se > 0):
+    if not (a.se >= 0 and b.se >= 0 and a.se + b.se > 0) or min(a.trials, b.trials) < 2:
         return NAN
     scale = max(a.se, b.se)
     first, second = (a.se / scale) ** 2, (b.se / scale) ** 2  # scaled, so that tiny errors do not vanish when squared

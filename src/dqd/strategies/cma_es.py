@@ -14,10 +14,11 @@ p_c is not divided by sigma and the rank-one term carries c1 squared (SPEC B.3, 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dqd.strategies.decomposition import Decomposition, refresh
@@ -60,11 +61,9 @@ class CMAES:
 
     def gap(self, d: int) -> float:
         """Evaluations between decompositions: 0.5 lambda / (d (c1 + cmu)), constants at mu = lambda / 2."""
-        mu = max(self.population // 2, 1)
-        weights = [math.log(mu + 0.5) - math.log(i) for i in range(1, mu + 1)]
-        mueff = sum(weights) ** 2 / sum(w * w for w in weights)
-        c1, cmu = _rates(mueff, d)
-        return 0.5 * self.population / (d * float(c1 + cmu))
+        weights = _weights(self.population // 2, self.population)
+        c1, cmu = _rates(_number(1 / (weights * weights).sum()), d)
+        return 0.5 * self.population / (d * (c1 + cmu))
 
     def init(self, mean: Array) -> CMAESState:
         d = mean.size
@@ -124,34 +123,31 @@ class CMAES:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         d = state.mean.size
         evaluations = state.evaluations + self.population
-        # Recombination weights, eq. 49 (positive part).
-        parents = jnp.asarray(parents)
-        raw = jnp.log(jnp.maximum(parents, 1) + 0.5) - jnp.log(ranks + 1.0)
-        raw = jnp.where(ranks < jnp.maximum(parents, 1), raw, 0).astype(state.mean.dtype)
-        w = raw / jnp.sum(raw)  # (lambda,)
-        mueff = 1 / jnp.sum(w * w)
+        by_rank = _weights(parents, self.population)
+        mueff = _number(1 / (by_rank * by_rank).sum())
+        w = jnp.asarray(by_rank, state.mean.dtype)[ranks]  # (lambda,)
         cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
         cs = (mueff + 2) / (d + mueff + 5)
         c1, cmu = _rates(mueff, d)
-        damps = 1 + cs + 2 * jnp.maximum(0, jnp.sqrt((mueff - 1) / (d + 1)) - 1)
+        damps = 1 + cs + 2 * _largest(0, ((mueff - 1) / (d + 1)) ** 0.5 - 1)
 
         mean = matmul(w, points)
         y = mean - state.mean
         # Step-size path and its Heaviside, eqs. 43 and 45.
-        path_s = (1 - cs) * state.path_s + jnp.sqrt(cs * (2 - cs) * mueff) / state.sigma * state.decomposition.whiten(y)
+        path_s = (1 - cs) * state.path_s + (cs * (2 - cs) * mueff) ** 0.5 / state.sigma * state.decomposition.whiten(y)
         length = jnp.sum(path_s * path_s) / d
-        generations = evaluations / self.population
+        generations = evaluations.astype(mean.dtype) / self.population
         h = (length / (1 - (1 - cs) ** (2 * generations)) < 2 + 4 / (d + 1)).astype(mean.dtype)
         # Covariance path and update, eqs. 45 and 47.
         textbook = self.rank_one == "textbook"
-        path_c = (1 - cc) * state.path_c + h * jnp.sqrt(cc * (2 - cc) * mueff) * (y / state.sigma if textbook else y)
+        path_c = (1 - cc) * state.path_c + h * (cc * (2 - cc) * mueff) ** 0.5 * (y / state.sigma if textbook else y)
         decay = 1 - c1 * (1 - (1 - h * h) * cc * (2 - cc)) - cmu
         rows = jnp.concatenate([(points - state.mean) / state.sigma, path_c[None]])
-        weights = jnp.concatenate([cmu * w, (c1 if textbook else c1 * c1)[None]])
+        weights = jnp.append(cmu * w, c1 if textbook else c1 * c1)
         # Step size, eq. 44 with |p_s|^2 in place of |p_s|.
         sigma = state.sigma * jnp.exp(jnp.minimum(1, cs / damps * (length - 1) / 2))
 
-        learnt = parents > 0
+        learnt = jnp.asarray(parents > 0)
         decay = jnp.where(learnt, decay, 1)
         start = state.used * (self.population + 1)
 
@@ -188,8 +184,26 @@ class CMAES:
         return jnp.select(tests, (CONDITION, STEP_SIZE, FLAT), RUNNING)
 
 
-def _rates(mueff: Array | float, d: int) -> tuple[Array, Array]:
+def _weights(parents: Array | int, population: int) -> Any:
+    """Recombination weights from best to worst, eq. 49 (positive part). Constants if the number of parents is one."""
+    xp: Any = np if isinstance(parents, int) else jnp
+    rank = np.arange(population)
+    parents = xp.maximum(parents, 1)
+    raw = xp.where(rank < parents, xp.log(parents + 0.5) - np.log(rank + 1.0), 0)
+    return raw / raw.sum()
+
+
+def _rates(mueff: Any, d: int) -> tuple[Any, Any]:
     """Learning rates c1 and cmu of the rank-one and the rank-mu update, eqs. 57 and 58."""
     c1 = 2 / ((d + 1.3) ** 2 + mueff)
     cmu = 2 * (mueff - 2 + 1 / mueff) / ((d + 2) ** 2 + mueff)
-    return c1, jnp.minimum(1 - c1, cmu) if isinstance(mueff, Array) else min(1 - c1, cmu)  # type: ignore[return-value]
+    return c1, -_largest(c1 - 1, -cmu)  # the smaller of 1 - c1 and cmu
+
+
+def _largest(a: Any, b: Any) -> Any:
+    return jnp.maximum(a, b) if isinstance(b, Array) else max(a, b)
+
+
+def _number(value: Any) -> Any:
+    """NumPy's scalars as plain floats, which never widen a float32 computation."""
+    return value if isinstance(value, Array) else float(value)

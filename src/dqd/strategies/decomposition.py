@@ -58,6 +58,7 @@ class Decomposition:
     def merged(self, decay: Array, rows: Array, weights: Array) -> Array:
         """decay * C + sum_r weight_r row_r row_r^T."""
         base = jnp.where(self.is_identity, jnp.eye(self.eigenvalues.size, dtype=rows.dtype), self.covariance)
+        rows = jnp.where(weights[:, None] > 0, rows, 0)  # a row without weight may hold anything, even NaN
         return decay * base + matmul(rows.T * weights, rows)
 
 

@@ -1,0 +1,205 @@
+"""The command line, in process where possible: small problems, so that little is compiled."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import dqd
+from dqd import progress, record
+from dqd.cli import DEMO_FILES, app
+from dqd.experiments.presets import ALGORITHMS, DOMAINS
+
+SMALL = ["--n", "8", "--resolution", "10", "--iterations", "20"]
+CMA_MEGA = ["run", "--domain", "lp-sphere", "--algorithm", "cma-mega", *SMALL]
+FIELDS = {
+    *("domain", "algorithm", "n", "iterations", "evaluations", "gradients", "qd_score", "coverage", "best"),
+    *("nonfinite", "restarts", "seconds", "compile_seconds"),
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DQD_NO_CACHE", "1")  # JAX keeps the setting for the rest of the process
+    monkeypatch.delenv("DQD_TRACEBACK", raising=False)
+
+
+def call(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def run_json(*arguments: str) -> dict:
+    return json.loads(call(*arguments, "--json", "--quiet").stdout.splitlines()[-1])
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+
+
+def test_json_is_the_last_line_and_has_the_documented_fields() -> None:
+    found = run_json(*CMA_MEGA, "--seed", "3")
+    assert found.keys() >= FIELDS
+    assert (found["domain"], found["algorithm"], found["n"]) == ("lp-sphere", "cma-mega", 8)
+    assert (found["iterations"], found["evaluations"], found["gradients"]) == (20, 20 * 36, 20)
+    assert (found["seed"], found["resolution"], found["stopped"], found["nonfinite"]) == (3, 10, None, 0)
+    assert 0 < found["coverage"] <= 100
+    assert 0 < found["qd_score"] < found["best"] <= 100
+    assert found["settings"]["rank_one"] == "dqd2021"
+
+
+def test_the_initial_population_counts_as_evaluations() -> None:
+    found = run_json("run", "--domain", "arm", "--algorithm", "map-elites", *SMALL)
+    assert (found["evaluations"], found["gradients"]) == (100 + 20 * 36, 0)
+
+
+def test_a_seed_decides_the_result() -> None:
+    first, again, other = (run_json(*CMA_MEGA, "--seed", seed)["qd_score"] for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+def test_settings_are_overridden_by_name() -> None:
+    found = run_json(*CMA_MEGA, "--set", "batch_size=10", "--set", "sigma=3", "--set", "rank_one=textbook")
+    assert found["evaluations"] == 200
+    assert found["settings"]["sigma"] == 3
+    assert found["settings"]["rank_one"] == "textbook"
+
+
+def test_no_iterations_are_valid_json_too() -> None:
+    found = run_json("run", "--domain", "arm", "--algorithm", "cma-mega", "--n", "4", "--iterations", "0")
+    assert (found["evaluations"], found["coverage"], found["best"]) == (0, 0, None)
+
+
+def test_a_record_is_written_and_can_be_read(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "run"
+    found = run_json(*CMA_MEGA, "--x64", "--out", out)
+    written = record.read(out)
+    assert written.config["summary"]["qd_score"] == found["qd_score"]
+    assert written.config["domain"] == {"type": "LinearProjection", "objective": "sphere", "n": 8}
+    assert written.metrics[-1]["iteration"] == 20
+    assert {written.arrays[name].dtype for name in ("objective", "solutions")} == {np.dtype("float64")}
+    assert written.arrays["objective"].sum() / 100 == pytest.approx(found["qd_score"], rel=1e-12)
+
+
+def test_the_table_says_what_was_found() -> None:
+    words = call(*CMA_MEGA).stdout
+    for expected in ("CMA-MEGA on lp-sphere, n = 8", "QD-score", "coverage", "evaluations             720"):
+        assert expected in words
+
+
+def test_quiet_says_nothing() -> None:
+    assert call(*CMA_MEGA, "--quiet").output == ""
+
+
+# Mistakes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--domain", "lp-shere", "--algorithm", "cma-mega"], ["'lp-shere'", "did you mean 'lp-sphere'", *DOMAINS]),
+        (["--domain", "arm", "--algorithm", "cmaes-me"], ["'cmaes-me'", "did you mean 'cma-me'", *ALGORITHMS]),
+        (["--domain", "arm", "--algorithm", "cma-me", "--set", "sgima=1"], ["did you mean 'sigma'", "rank_one"]),
+        (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma"], ["--set: expected name=value"]),
+        (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=wide"], ["sigma: expected a finite number"]),
+        (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=0"], ["sigma: expected a number above 0"]),
+        (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["at least 2 coordinates"]),
+    ],
+)
+def test_wrong_usage_is_answered_in_one_line_with_code_2(arguments: list[str], words: list[str]) -> None:
+    answer = call("run", *arguments, code=2).stderr
+    assert answer.startswith("dqd: error: ")
+    assert answer.count("\n") == 1
+    for word in words:
+        assert word in answer
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["rum"], [*CMA_MEGA, "--iterations", "-1"], [*CMA_MEGA, "--jason"]])
+def test_wrong_options_end_with_code_2(arguments: list[str]) -> None:
+    call(*arguments, code=2)
+
+
+def test_an_existing_record_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep")
+    assert "not an empty folder" in call(*CMA_MEGA, "--out", tmp_path, code=2).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_failure_while_running_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    overflow = [*CMA_MEGA, "--iterations", "100", "--set", "sigma=1e30"]
+    answer = call(*overflow, code=1).stderr
+    assert answer.startswith("dqd: error: ")
+    assert "NaN or infinite" in answer
+    assert "Traceback" not in answer
+    monkeypatch.setenv("DQD_TRACEBACK", "1")
+    assert isinstance(call(*overflow, code=1).exception, dqd.NonFiniteError)
+
+
+# Ctrl-C ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_shows_and_saves_what_was_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    update = progress.Progress.update
+
+    def interrupted(self: progress.Progress, done: int, metrics: dict[str, float]) -> None:
+        if done == 100:
+            signal.raise_signal(signal.SIGINT)
+        update(self, done, metrics)
+
+    monkeypatch.setattr(progress.Progress, "update", interrupted)
+    out = tmp_path / "run"
+    result = call(*CMA_MEGA, "--iterations", "5000", "--json", "--quiet", "--out", out, code=130)
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["stopped"] == "interrupted"
+    assert 100 <= found["iterations"] < 5000
+    assert record.read(out).config["summary"]["iterations"] == found["iterations"]
+
+
+# The program as a whole -----------------------------------------------------------------------------------------------
+
+
+def test_python_m_dqd_is_dqd() -> None:
+    answer = subprocess.run([sys.executable, "-m", "dqd", "--version"], capture_output=True, text=True, check=True)
+    assert answer.stdout == f"dqd {dqd.__version__}\n"
+
+
+def test_help_imports_nothing_heavy_and_names_everything() -> None:
+    code = (
+        "import sys; sys.argv = ['dqd', 'run', '--help']\n"
+        "try:\n    import dqd.cli; dqd.cli.main()\n"
+        "finally:\n    print([name for name in ('jax', 'numpy', 'matplotlib', 'rich') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert answer.splitlines()[-1] == "[]"
+    for name in (*DOMAINS, *ALGORITHMS, "--resolution", "--x64", "--set", "Exit codes: 0", "130"):
+        assert name in answer
+
+
+def test_lapack_gets_one_thread_unless_told_otherwise() -> None:
+    code = "import dqd.cli, os; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    for given, expected in ((None, "1"), ("4", "4")):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+        environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+        answer = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert answer.stdout.strip() == expected
+
+
+def test_the_demo_draws_pictures_and_can_be_repeated(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    for _ in range(2):
+        words = call("demo", "--out", out, "--iterations", "20").stdout
+        assert sorted(path.name for path in out.iterdir()) == sorted(DEMO_FILES)
+    assert str(out / "heatmap.png") in words
+    assert "720 evaluations and 20 gradients" in words
+    assert (out / "poses.png").stat().st_size > 10_000
+    (out / "notes.txt").write_text("mine")
+    assert "notes.txt" in call("demo", "--out", out, code=2).stderr
+    assert (out / "heatmap.png").exists()
