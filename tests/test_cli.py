@@ -110,6 +110,7 @@ def test_quiet_says_nothing() -> None:
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=wide"], ["sigma: expected a finite number"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=0"], ["sigma: expected a number above 0"]),
         (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["at least 2 coordinates"]),
+        (["--domain", "arm", "--algorithm", "cma-me", "--resolution", "99999"], ["9,999,800,001 cells are more"]),
     ],
 )
 def test_wrong_usage_is_answered_in_one_line_with_code_2(arguments: list[str], words: list[str]) -> None:
@@ -120,7 +121,7 @@ def test_wrong_usage_is_answered_in_one_line_with_code_2(arguments: list[str], w
         assert word in answer
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["rum"], [*CMA_MEGA, "--iterations", "-1"], [*CMA_MEGA, "--jason"]])
+@pytest.mark.parametrize("arguments", [["run"], ["rum"], [*CMA_MEGA, "--seed", str(2**31)], [*CMA_MEGA, "--jason"]])
 def test_wrong_options_end_with_code_2(arguments: list[str]) -> None:
     call(*arguments, code=2)
 

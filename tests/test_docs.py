@@ -8,6 +8,7 @@ from typer.main import get_command
 
 import dqd
 from dqd.cli import app
+from dqd.experiments import suites
 from dqd.experiments.presets import ALGORITHMS, DOMAINS
 
 ROOT = Path(__file__).parents[1]
@@ -48,8 +49,10 @@ def test_every_public_name_is_listed() -> None:
 def test_every_option_and_algorithm_is_documented() -> None:
     page, algorithms = text("docs/cli.md"), text("docs/algorithms.md")
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    options = {option for name in ("demo", "run") for each in commands[name].params for option in each.opts}
-    assert [name for name in (*options, *DOMAINS, *ALGORITHMS) if name not in page] == []
+    options = {option for command in commands.values() for each in command.params for option in each.opts}
+    options -= {"suite"}  # an argument
+    assert [name for name in (*options, *DOMAINS, *ALGORITHMS, *suites.names()) if name not in page] == []
+    assert [name for name in commands if f"## dqd {name}" not in page] == []
     assert [name for name in ALGORITHMS if f"`{name}`" not in algorithms] == []
 
 

@@ -23,7 +23,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.emitters.emitter import Emitter
 from dqd.result import METRICS, Result
-from dqd.run import check_search
+from dqd.run import check_search, check_seed
 from dqd.search import Search, SearchState, no_evaluation
 from dqd.solutions import Layout, to_numpy
 from dqd.types import Evaluation, Points, Proposal
@@ -54,6 +54,7 @@ class AskTell:
         qd_score_offset: float = 0.0,
     ) -> None:
         check_search(emitter, tessellation)
+        check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
         self._seed = int(seed)
@@ -119,15 +120,18 @@ class AskTell:
         if self._initial_left:
             self._asked, self._proposal = state, Proposal(_ask_initial(search, state), ())
             return
+        wanted = len(self.ask_dqd()) if self._evaluation is None else 0
         if search.emitter.num_points == 0:
-            self.ask_dqd()
             self._evaluation = no_evaluation(state.archive.tessellation, state.x0)
+        elif self._evaluation is None and wanted == 0:  # an emitter that can do without jacobians in this round
+            empty = no_evaluation(state.archive.tessellation, state.x0)
+            self.tell_dqd(empty.objective, empty.measures, empty.jacobian)
         if self._evaluation is None:
             raise RuntimeError(
                 "ask: this algorithm uses gradients; first call ask_dqd(), evaluate its points with their jacobians "
                 "and hand them to tell_dqd()"
             )
-        self._asked, self._proposal = _ask(search, state, self._points, self._evaluation, self._noise)
+        self._asked, self._proposal = _ask(search, self._state, self._points, self._evaluation, self._noise)
 
     def tell(self, objective: Any, measures: Any) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""

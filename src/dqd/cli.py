@@ -117,7 +117,7 @@ def run(
     n: Annotated[int, typer.Option("--n", min=1, help="Numbers in a solution.")] = 1000,
     resolution: Annotated[int, typer.Option(min=1, help="Cells along each measure.")] = 100,
     iterations: Annotated[int, typer.Option(min=0, help="Iterations.")] = presets.ITERATIONS,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
         list[str] | None,
@@ -130,7 +130,7 @@ def run(
     with _explained(USAGE):
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
-        presets.make_domain(domain, n)
+        presets.make_domain(domain, n).grid(resolution)
         presets.preset(domain, algorithm, **overrides)
         if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise FileExistsError(f"--out: {out} already exists and is not an empty folder; choose another name")
@@ -333,9 +333,10 @@ def _explained(code: int) -> Iterator[None]:
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"dqd: warning: {message}", err=True)
         try:
             yield
-        except (ValueError, TypeError, OSError, RuntimeError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
             sys.stdout.flush()
-            typer.echo(f"dqd: error: {str(error).strip().splitlines()[0]}", err=True)
+            words = str(error).strip() or type(error).__name__
+            typer.echo(f"dqd: error: {words.splitlines()[0]}", err=True)
             raise typer.Exit(code) from None

@@ -21,6 +21,7 @@ class Progress:
         self.iterations = iterations
         self.enabled = enabled is not False
         self.started = self.logged = time.monotonic()
+        self.first = 0  # iterations of the first chunk, whose time went into compilation
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
@@ -35,14 +36,18 @@ class Progress:
             self.bar.close()
 
     def update(self, done: int, metrics: dict[str, float]) -> None:
+        if not self.first:
+            self.first, self.started = done, time.monotonic()
         figures = f"QD-score {metrics['qd_score']:.2f}, coverage {metrics['coverage']:.2f} %"
         if self.bar is not None:
             self.bar.set_postfix_str(figures, refresh=False)
             self.bar.update(done - self.bar.n)
         elif self.enabled and time.monotonic() - self.logged >= LOG_SECONDS:
             self.logged = time.monotonic()
-            left = (self.logged - self.started) * (self.iterations - done) / done
-            line = f"dqd: {done:,}/{self.iterations:,} iterations, {figures}, about {left:.0f} s left"
+            line = f"dqd: {done:,}/{self.iterations:,} iterations, {figures}"
+            if done > self.first:
+                left = (self.logged - self.started) * (self.iterations - done) / (done - self.first)
+                line += f", about {left:.0f} s left"
             print(line, file=sys.stderr, flush=True)
 
 

@@ -56,6 +56,7 @@ def write(
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, aside / "archive.safetensors")
         if target.exists():
             target.rmdir()
+        (aside / "archive.safetensors").chmod(0o644)  # safetensors writes for the owner alone
         aside.chmod(0o755)
         aside.rename(target)
     except BaseException:

@@ -205,7 +205,7 @@ def _start(search: Search, archive: Archive, x0: Array, seed: Array, domain: Dom
     if not search.emitter.initial_population:
         return state
     solutions = search.ask_initial(state)
-    evaluation = apart(seed > jnp.iinfo(seed.dtype).min + 1, domain.evaluate, solutions)
+    evaluation = apart(seed >= 0, domain.evaluate, solutions)
     return search.tell_initial(state, solutions, evaluation)
 
 
@@ -267,8 +267,7 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
     try:
         outputs = jax.eval_shape(domain.score, x0)
     except (TypeError, ValueError, AttributeError) as error:
-        hint = " (a plain `return objective, measures` is expected)" if "unpack" in str(error) else ""
-        raise type(error)(f"score: failed on a solution of shape {x0.shape}{hint}: {error}") from error
+        raise type(error)(f"score: failed on a solution of shape {x0.shape}: {error}") from error
     objective, measures = outputs
     k = tessellation.num_measures
     if objective.shape != ():
@@ -292,10 +291,17 @@ def _check_arguments(emitter: Any, tessellation: Any, iterations: int, seed: Any
             raise ValueError(f"{name}: expected a whole number, at least {least}, got {number!r}")
     if seed is not None and seeds is not None:
         raise ValueError("seed and seeds: give one of them")
+    for number in [0 if seed is None else seed] if seeds is None else seeds:
+        check_seed(number)
     if seeds is not None and len(seeds) == 0:
         raise ValueError("seeds: expected at least one seed")
     if seeds is not None and len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds: equal seeds give equal runs; expected distinct ones, got {list(seeds)}")
+
+
+def check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
+        raise ValueError(f"seed: expected a whole number from 0 to 2**31 - 1, got {seed!r}")
 
 
 def check_search(emitter: Any, tessellation: Any) -> None:

@@ -74,7 +74,7 @@ class Search:
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 
     def ask_initial(self, state: SearchState) -> Array:
-        """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is (SPEC T18)."""
+        """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is."""
         shape = (self.emitter.initial_population, state.x0.size)
         normals = jax.random.normal(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
         return self._inside(state.x0 + self.initial_sigma * normals)

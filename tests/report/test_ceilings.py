@@ -1,4 +1,4 @@
-"""The known optima, against the values of SPEC A.4 and against brute force."""
+"""The known optima, against known values and against brute force."""
 
 import numpy as np
 import pytest

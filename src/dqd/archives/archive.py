@@ -1,6 +1,6 @@
 """The archive: the best solution found in every cell, and the one rule by which solutions enter it.
 
-A batch is judged in its order, as if its candidates came one by one (SPEC A.0). The acceptance threshold of a cell is
+A batch is judged in its order, as if its candidates came one by one. The acceptance threshold of a cell is
 that of CMA-MAE (Fontaine & Nikolaidis 2023): it starts at `minimum` and moves by `learning_rate` towards every
 objective that beats it. `learning_rate=1, minimum=-inf` is MAP-Elites. The threshold decides what counts as progress;
 what is *stored* is always the best objective of the cell, so no elite ever worsens.

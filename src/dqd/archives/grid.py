@@ -11,7 +11,7 @@ from jax import Array
 
 from dqd.types import pytree, static
 
-EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does (SPEC A.0)
+EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
 
 
 @pytree

@@ -1,6 +1,6 @@
 """Arm repertoire: a planar arm of n joints should reach every point with its angles as equal as can be.
 
-Objective: minus the variance of the joint angles. Measures: the position of the hand. SPEC A.2.
+Objective: minus the variance of the joint angles. Measures: the position of the hand.
 """
 
 from __future__ import annotations

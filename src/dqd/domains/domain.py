@@ -68,5 +68,7 @@ class FunctionDomain(Domain):
     function: Score = static()
 
     def score(self, x: Array) -> tuple[Array, Array]:
-        objective, measures = self.function(x)
-        return jnp.asarray(objective), jnp.asarray(measures)
+        outputs = self.function(x)
+        if not isinstance(outputs, tuple | list) or len(outputs) != 2:
+            raise TypeError(f"a plain `return objective, measures` is expected, got {type(outputs).__name__}")
+        return jnp.asarray(outputs[0]), jnp.asarray(outputs[1])

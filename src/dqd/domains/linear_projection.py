@@ -1,7 +1,7 @@
 """Linear projection (Fontaine et al. 2020): easy objectives whose measures are hard to spread.
 
 Both measures are sums of many clipped coordinates, so random solutions crowd in the middle of measure space (a Bates
-distribution) and only a directed search reaches its corners. SPEC A.1.
+distribution) and only a directed search reaches its corners.
 """
 
 from __future__ import annotations

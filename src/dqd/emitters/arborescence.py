@@ -2,7 +2,7 @@
 
 From one point theta with jacobian J, CMA-ES draws coefficients c_i and the branches are theta + c_i J. The branches
 that improve the archive most teach CMA-ES which coefficients pay, and their weighted mean is the direction in which an
-optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite (SPEC B.4).
+optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ArborescenceState:
 class Arborescence:
     """`optimizer` is a factory such as `optax.adam`, `arguments` what it is called with: numbers, so they are traced.
 
-    `keep_step_count` leaves the optimiser's step counter running across restarts, as the authors' Adam does (SPEC D10).
+    `keep_step_count` leaves the optimiser's step counter running across restarts, as the authors' Adam does.
     """
 
     strategy: CMAES

@@ -14,7 +14,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.types import AddResult, Evaluation, Points, Proposal
 
-# Why emitters restart: counted by reason in that order, the stop tests of the strategy first (SPEC B.3).
+# Why emitters restart: counted by reason in that order, the stop tests of the strategy first.
 RESTART_REASONS = ("condition number", "step size", "flat values", "no change in the archive", "jacobian not finite")
 
 
@@ -73,5 +73,5 @@ def usable(points: Points, evaluation: Evaluation) -> Array:
 
 
 def normalized(jacobian: Array) -> Array:
-    """Every row divided by its length; a zero gradient stays zero (SPEC T15)."""
+    """Every row divided by its length; a zero gradient stays zero."""
     return jacobian / (jnp.sqrt(jnp.sum(jacobian * jacobian, axis=-1, keepdims=True)) + 1e-8)

@@ -1,5 +1,5 @@
 """CMA-ME's improvement emitter (Fontaine et al. 2020) with filter selection: the parents are exactly the samples that
-changed the archive, so their number varies from 0 to all (SPEC B.1, B.5)."""
+changed the archive, so their number varies from 0 to all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Gradient operators on elites: OG-MAP-Elites steps up the objective, OMG-MEGA branches over all gradients.
 
-Both spend half of an iteration on points with jacobians and half on the solutions made from them (SPEC B.1).
+Both spend half of an iteration on points with jacobians and half on the solutions made from them.
 A point whose jacobian is not finite gives its solution back unchanged.
 """
 

@@ -29,13 +29,13 @@ def random_sampling(sigma: float = 1.0, *, batch_size: int = 36) -> Variation:
 def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (Mouret & Clune 2015): elite + sigma N(0, I)."""
     _check(sigma=sigma)
-    return Variation(Gaussian(sigma), _batch(batch_size), initial_population)
+    return Variation(Gaussian(sigma), _batch(batch_size), _population(initial_population))
 
 
 def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (line) (Vassiliades & Mouret 2018): e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)."""
     _check(sigma1=sigma1, sigma2=sigma2)
-    return Variation(IsoLine(sigma1, sigma2), _batch(batch_size), initial_population)
+    return Variation(IsoLine(sigma1, sigma2), _batch(batch_size), _population(initial_population))
 
 
 def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
@@ -85,7 +85,10 @@ def omg_mega(
     """OMG-MEGA: elite + |c_0| grad f + sum_j c_j grad m_j, c ~ N(0, sigma^2 I); half the batch re-evaluates elites."""
     _check(sigma=sigma)
     return GradientOperator(
-        Elite(), Branching(sigma, bool(normalize)), _batch(batch_size, 2, even=True) // 2, initial_population
+        Elite(),
+        Branching(sigma, bool(normalize)),
+        _batch(batch_size, 2, even=True) // 2,
+        _population(initial_population),
     )
 
 
@@ -152,6 +155,7 @@ def cma_mega_adam(
 def _objective_gradient(
     operator: Operator, step: float, batch_size: int, independent: bool, stepped: int | None, initial: int
 ) -> Emitter:
+    initial = _population(initial)
     if not independent:
         half = _batch(batch_size, 2, even=True) // 2
         if stepped not in (None, half):
@@ -176,6 +180,12 @@ def _check(**numbers: float) -> None:
             raise TypeError(f"{name}: expected a finite number, got {number!r}")
         if number <= 0:
             raise ValueError(f"{name}: expected a number above 0, got {number}")
+
+
+def _population(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        raise ValueError(f"initial_population: expected a whole number, at least 0, got {size!r}")
+    return size
 
 
 def _batch(batch_size: int, least: int = 1, even: bool = False) -> int:

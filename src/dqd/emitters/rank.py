@@ -1,4 +1,4 @@
-"""The improvement ranking: new cells first, then improvements, then rejections, each by value (SPEC B.2)."""
+"""The improvement ranking: new cells first, then improvements, then rejections, each by value."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every cell of a table is one domain and one algorithm with the settings that produced the published digits
 (`experiments/presets.py`), so `rank_one="dqd2021"` for the CMA family. Suites compute in float32, the library's default
-on a device; `precision` repeats in float64 the cells where round-off can show (SPEC T13).
+on a device; `precision` repeats in float64 the cells where round-off can show.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ DOMAINS = ("lp-sphere", "lp-rastrigin", "arm")
 GRADIENT_FREE = ("map-elites", "map-elites-line", "cma-me")
 TABLE_1 = (*GRADIENT_FREE, "og-map-elites", "og-map-elites-line", "omg-mega", "cma-mega", "cma-mega-adam")
 OPERATORS = ("og-map-elites", "og-map-elites-line")
-# Evaluations per iteration of the independent-operator variants: as the paper tells it, and as released (SPEC D4).
+# Evaluations per iteration of the independent-operator variants: as the paper tells it, and as released.
 BUDGETS = {"paper-budget": 36, "released-budget": 48}
 
 

@@ -16,7 +16,7 @@ from dqd.report.ceilings import Ceiling, ceiling
 from dqd.report.collect import CellData, SuiteData
 from dqd.report.stats import FIGURES, Comparison, Estimate, compare, estimate
 
-PUBLISHED_ITERATIONS = 10_000  # of a published number that does not say; SPEC E
+PUBLISHED_ITERATIONS = 10_000  # of a published number that does not say
 FIGURE_TITLES = {"qd_score": "QD-score", "coverage": "Coverage (%)", "best": "Best objective"}
 DOMAIN_TITLES = {
     "lp-sphere": "LP (sphere)",

@@ -8,7 +8,7 @@ decomposed, which is rare in high dimension. Until then an update is a few rows 
 merged by one matrix product when the decomposition is due. A restart sets a flag instead of writing an identity.
 
 `rank_one="textbook"` is CMA-ES. `rank_one="dqd2021"` is the authors' code behind the paper's tables: the evolution path
-p_c is not divided by sigma and the rank-one term carries c1 squared (SPEC B.3, quirks Q1 and Q2).
+p_c is not divided by sigma and the rank-one term carries c1 squared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jax import Array
 from dqd.strategies.decomposition import Decomposition, refresh
 from dqd.types import matmul, pytree, replace, static
 
-RUNNING, CONDITION, STEP_SIZE, FLAT = 0, 1, 2, 3  # stop tests 1-3 of SPEC B.3
+RUNNING, CONDITION, STEP_SIZE, FLAT = 0, 1, 2, 3  # stop tests of the authors' code
 STOP_REASONS = ("running", "condition number above 1e14", "step size below 1e-11", "values are flat")
 
 

@@ -1,0 +1,325 @@
+"""AskTell: the compiled runner's equal for any evaluator, and a careful host."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conformance.table import (
+    EMITTERS,
+    PROBLEMS,
+    RESOLUTION,
+    SPHERE,
+    N,
+    assert_same,
+    evaluate,
+    evaluate_with_jacobian,
+    found,
+    problem,
+    start,
+)
+
+import dqd
+from dqd.domains import Arm, LinearProjection
+from dqd.emitters.emitter import no_restarts, usable
+from dqd.types import Points, Proposal, pytree
+
+pytestmark = pytest.mark.x64
+GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
+
+
+def asking(name, number=SPHERE, **options):
+    return dqd.AskTell(EMITTERS[name](), PROBLEMS[number].grid(RESOLUTION), x0=start(), **options)
+
+
+def play(search, iterations, with_jacobian, plain):
+    """The loop of the documentation, which leaves out a gradient phase without points."""
+    while search.iteration < iterations:
+        points = search.ask_dqd()
+        if len(points):
+            told = with_jacobian(points)
+            search.tell_dqd(told.objective, told.measures, told.jacobian)
+        told = plain(search.ask())
+        search.tell(told.objective, told.measures)
+    return search
+
+
+def played(search, number=SPHERE, iterations=5, kind=lambda array: array):
+    """The same on a problem of the table, with its answers as any kind of array."""
+
+    def answer(evaluator):
+        return lambda solutions: jax.tree.map(kind, evaluator(problem(number), solutions))
+
+    return play(search, iterations, answer(evaluate_with_jacobian), answer(evaluate))
+
+
+# The compiled runner's equal ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("name", EMITTERS)
+def test_the_host_loop_equals_the_compiled_runner_bit_for_bit(name, number):
+    expected = found(name, number, seed=7, iterations=30)
+    result = played(asking(name, number, seed=7), number, iterations=30).result()
+    assert_same(expected.state, result.state)
+    assert_same(expected.history, result.history)
+    assert result.summary() | {"seconds": 0, "compile_seconds": 0} == (
+        expected.summary() | {"seconds": 0, "compile_seconds": 0}
+    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "emitter"),
+    [
+        (LinearProjection("sphere", N), dqd.cma_me(0.5)),
+        (LinearProjection("rastrigin", N), dqd.omg_mega(1.0)),
+        (Arm(N), dqd.cma_mega(0.05, rank_one="dqd2021")),
+    ],
+    ids=["sphere", "rastrigin", "arm"],
+)
+def test_the_same_on_a_problem_of_its_own_at_the_papers_batch_size(domain, emitter):
+    expected = dqd.illuminate(domain, emitter, domain.grid(20), x0=start(), iterations=30, chunk=30, progress=False)
+    search = dqd.AskTell(emitter, domain.grid(20), x0=start())
+    play(search, 30, jax.jit(domain.evaluate_with_jacobian), jax.jit(domain.evaluate))
+    assert_same(expected.state, search.result().state)
+
+
+# Arrays of any kind ---------------------------------------------------------------------------------------------------
+
+
+class Tensor:
+    """Just enough of a torch tensor that lives on a device and requires a gradient."""
+
+    def __init__(self, values, attached=True):
+        self.values, self.attached = values, attached
+
+    def detach(self):
+        return Tensor(self.values, attached=False)
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        if self.attached:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+        return np.array(self.values, dtype)
+
+
+def real_torch(array):
+    torch = pytest.importorskip("torch")
+    return torch.tensor(np.asarray(array), requires_grad=True)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, Tensor, np.ndarray.tolist, real_torch])
+def test_arrays_of_any_kind_are_welcome(kind):
+    given = played(asking("cma_mega"), kind=lambda array: kind(np.asarray(array)))
+    assert_same(given.archive, found("cma_mega", iterations=5).archive)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, Tensor, list])
+def test_x0_may_be_of_any_kind(kind):
+    search = dqd.AskTell(EMITTERS["cma_mega"](), GRID, x0=kind(start()))
+    assert_same(search.ask_dqd(), start()[None])
+
+
+def test_the_callers_arrays_are_never_changed_and_may_change_afterwards():
+    search, x0 = asking("cma_mega"), start()
+    search = dqd.AskTell(EMITTERS["cma_mega"](), GRID, x0=x0)
+    x0[:] = np.nan
+    while search.iteration < 5:
+        for ask, tell, evaluator in (
+            (search.ask_dqd, search.tell_dqd, evaluate_with_jacobian),
+            (search.ask, search.tell, evaluate),
+        ):
+            arrays = [np.array(leaf) for leaf in jax.tree.leaves(evaluator(problem(SPHERE), ask()))]
+            copies = [array.copy() for array in arrays]
+            tell(*arrays)
+            assert_same(arrays, copies)
+            for array in arrays:
+                array[:] = np.nan
+    assert_same(search.archive, found("cma_mega", iterations=5).archive)
+
+
+def test_what_is_handed_out_is_the_callers_own():
+    search = asking("cma_mega")
+    points = search.ask_dqd()
+    points[:] = np.nan
+    assert_same(search.ask_dqd(), start()[None])
+    told = evaluate_with_jacobian(problem(SPHERE), search.ask_dqd())
+    search.tell_dqd(told.objective, told.measures, told.jacobian)
+    solutions = search.ask()
+    copy = solutions.copy()
+    solutions[:] = np.nan
+    assert_same(search.ask(), copy)
+    played(search)
+    assert_same(search.archive, found("cma_mega", iterations=5).archive)
+
+
+# The order of calls ---------------------------------------------------------------------------------------------------
+
+
+def test_asking_twice_gives_the_same_and_costs_nothing():
+    search = asking("omg_mega")
+    while search.iteration < 3:
+        if len(points := search.ask_dqd()):
+            assert_same(search.ask_dqd(), points)
+            told = evaluate_with_jacobian(problem(SPHERE), points)
+            search.tell_dqd(told.objective, told.measures, told.jacobian)
+        assert_same(search.ask(), search.ask())
+        told = evaluate(problem(SPHERE), search.ask())
+        search.tell(told.objective, told.measures)
+    assert_same(search.archive, found("omg_mega", iterations=3).archive)
+
+
+def test_a_failed_tell_changes_nothing_and_can_be_repeated():
+    search = asking("cma_mega")
+    while search.iteration < 5:
+        for ask, tell, evaluator in (
+            (search.ask_dqd, search.tell_dqd, evaluate_with_jacobian),
+            (search.ask, search.tell, evaluate),
+        ):
+            asked, before = ask(), search._state
+            arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(evaluator(problem(SPHERE), asked))]
+            for i in range(len(arrays)):
+                for wrong in (arrays[i][..., None], arrays[i].astype(complex), None):
+                    with pytest.raises((TypeError, ValueError), match="expected|must be"):
+                        tell(*arrays[:i], wrong, *arrays[i + 1 :])
+            assert search._state is before
+            assert_same(ask(), asked)
+            tell(*arrays)
+    assert_same(search.archive, found("cma_mega", iterations=5).archive)
+
+
+def test_every_call_out_of_order_says_what_to_call_first():
+    search, numbers = asking("cma_mega"), (np.zeros(1), np.zeros((1, 2)), np.zeros((1, 3, N)))
+    with pytest.raises(RuntimeError, match=r"tell_dqd: call ask_dqd\(\) first"):
+        search.tell_dqd(*numbers)
+    with pytest.raises(RuntimeError, match=r"ask: this algorithm uses gradients; first call ask_dqd\(\)"):
+        search.ask()
+    with pytest.raises(RuntimeError, match=r"tell: call ask\(\) first"):
+        search.tell(*numbers[:2])
+    search.ask_dqd()
+    search.tell_dqd(*numbers)
+    with pytest.raises(RuntimeError, match=r"told already; go on with ask\(\)"):
+        search.tell_dqd(*numbers)
+    with pytest.raises(RuntimeError, match=r"told already; go on with ask\(\)"):
+        search.ask_dqd()
+    search.ask()
+    search.tell(np.zeros(12), np.zeros((12, 2)))
+    with pytest.raises(RuntimeError, match=r"tell: call ask\(\) first"):
+        search.tell(np.zeros(12), np.zeros((12, 2)))
+    assert search.iteration == 1
+
+
+def test_the_first_round_is_the_initial_population_if_there_is_one():
+    search = asking("map_elites")
+    population = search.ask()
+    assert population.shape == (36, N)
+    assert np.abs(population - start()).std() > 0.3  # N(0, 1) whatever sigma is
+    search.tell(np.zeros(36), np.zeros((36, 2)))
+    assert search.iteration == 0
+    assert search.ask().shape == (12, N)
+    search.tell(np.zeros(12), np.zeros((12, 2)))
+    assert (search.iteration, search.result().evaluations) == (1, 48)
+
+
+def test_a_gradient_phase_without_points_may_be_played_or_left_out():
+    search = asking("map_elites")
+    while search.iteration < 5:
+        points = search.ask_dqd()
+        assert points.shape == (0, N)
+        told = evaluate_with_jacobian(problem(SPHERE), points)
+        search.tell_dqd(told.objective, told.measures, told.jacobian)
+        told = evaluate(problem(SPHERE), search.ask())
+        search.tell(told.objective, told.measures)
+    without = asking("map_elites")
+    while without.iteration < 5:
+        told = evaluate(problem(SPHERE), without.ask())
+        without.tell(told.objective, told.measures)
+    assert_same(search.archive, without.archive)
+    assert_same(search.archive, found("map_elites", iterations=5).archive)
+
+
+def test_points_cannot_be_told_where_none_were_asked_for():
+    search = asking("combine")  # the first round is its initial population
+    with pytest.raises(ValueError, match="tell_dqd: no points were asked for"):
+        search.tell_dqd(np.zeros(1), np.zeros((1, 2)), np.zeros((1, 3, N)))
+
+
+def test_figures_on_the_way_are_those_of_the_result():
+    search = played(asking("cma_mega"))
+    result = search.result()
+    assert (search.qd_score, search.coverage, search.best) == (result.qd_score, result.coverage, result.best)
+    assert result.history["qd_score"][-1] == result.qd_score
+    assert (result.iterations, result.stopped, result.seed) == (5, None, 0)
+
+
+# Fewer points than the most -------------------------------------------------------------------------------------------
+
+
+@pytree
+class Thrifty:
+    """Asks for the last 1, 2 or 3 of four points, in turn, and steps up the objective from all four."""
+
+    sigma: float
+    num_points = batch_size = 4
+    initial_population = 0
+
+    def noise(self, key, n, k):
+        return jax.random.normal(key, (4, n))
+
+    def init(self, x0, k):
+        return {"x0": x0, "round": jnp.zeros((), jnp.int32)}
+
+    def points(self, state, archive, noise):
+        return Points(state["x0"] + self.sigma * noise, jnp.arange(4) >= 3 - state["round"] % 3)
+
+    def ask(self, state, archive, points, evaluation, noise):
+        gradient = jnp.where(usable(points, evaluation)[:, None], evaluation.jacobian[:, 0], 0)
+        return state, Proposal(points.solutions + 0.1 * gradient + 1.0, drawn=())
+
+    def tell(self, state, archive, drawn, result):
+        return {**state, "round": state["round"] + 1}
+
+    def restarts(self, state):
+        return no_restarts()
+
+
+def test_only_points_that_are_wanted_are_handed_out_counted_and_stored():
+    search, handed_out, sizes = dqd.AskTell(Thrifty(0.5), GRID, x0=start()), [], []
+
+    def remember(evaluator):
+        def evaluated(solutions):
+            handed_out.extend(solutions.tolist())
+            sizes.append(len(solutions))
+            return evaluator(problem(SPHERE), solutions)
+
+        return evaluated
+
+    result = play(search, 6, remember(evaluate_with_jacobian), remember(evaluate)).result()
+    assert sizes == [1, 4, 2, 4, 3, 4] * 2
+    assert (result.gradients, result.evaluations) == (12, 36)
+    assert int(result.archive.judged) == 36
+    assert all(solution in handed_out for solution in result.elites.solutions.tolist())
+
+
+def test_a_mask_means_the_same_compiled():
+    hosted = played(dqd.AskTell(Thrifty(0.5), GRID, x0=start()), iterations=6)
+    compiled = dqd.illuminate(problem(SPHERE), Thrifty(0.5), GRID, x0=start(), iterations=6, progress=False)
+    assert_same(hosted.result().state, compiled.state)
+
+
+def test_what_is_not_finite_at_a_point_that_was_not_wanted_does_not_count():
+    def score(x):
+        objective, measures = PROBLEMS[SPHERE].score(x)
+        return jnp.where(x[0] > 0, jnp.nan, objective), measures  # of four normals about half
+
+    result = dqd.illuminate(score, Thrifty(5.0), GRID, x0=np.zeros(N), iterations=6, progress=False)
+    search, bad = dqd.AskTell(Thrifty(5.0), GRID, x0=np.zeros(N)), 0
+    while search.iteration < 6:
+        for ask, tell in ((search.ask_dqd, search.tell_dqd), (search.ask, search.tell)):
+            solutions = ask()
+            bad += int((solutions[:, 0] > 0).sum())
+            told = dqd.domains.FunctionDomain(score).evaluate_with_jacobian(jnp.asarray(solutions))
+            tell(told.objective, told.measures, *([told.jacobian] if tell == search.tell_dqd else []))
+    assert 0 < bad < 36
+    assert result.nonfinite == bad
