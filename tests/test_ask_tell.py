@@ -122,7 +122,7 @@ def test_x0_may_be_of_any_kind(kind):
 
 
 def test_the_callers_arrays_are_never_changed_and_may_change_afterwards():
-    search, x0 = asking("cma_mega"), start()
+    x0 = start()
     search = dqd.AskTell(EMITTERS["cma_mega"](), GRID, x0=x0)
     x0[:] = np.nan
     while search.iteration < 5:
@@ -150,8 +150,9 @@ def test_what_is_handed_out_is_the_callers_own():
     copy = solutions.copy()
     solutions[:] = np.nan
     assert_same(search.ask(), copy)
-    played(search)
-    assert_same(search.archive, found("cma_mega", iterations=5).archive)
+    told = evaluate(problem(SPHERE), copy)
+    search.tell(told.objective, told.measures)
+    assert_same(search.archive, found("cma_mega", iterations=1).archive)
 
 
 # The order of calls ---------------------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ def test_a_failed_tell_changes_nothing_and_can_be_repeated():
             arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(evaluator(problem(SPHERE), asked))]
             for i in range(len(arrays)):
                 for wrong in (arrays[i][..., None], arrays[i].astype(complex), None):
-                    with pytest.raises((TypeError, ValueError), match="expected|must be"):
+                    with pytest.raises((TypeError, ValueError), match=r"expected|must be"):
                         tell(*arrays[:i], wrong, *arrays[i + 1 :])
             assert search._state is before
             assert_same(ask(), asked)

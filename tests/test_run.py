@@ -221,7 +221,7 @@ def test_omg_mega_never_descends_the_objective():
 @pytest.mark.x64
 @pytest.mark.parametrize("keep", [True, False])
 def test_adam_is_the_authors_and_its_step_counter_survives_a_restart_if_so_set(keep):
-    """theta += a M / (sqrt(V) + eps), a = eta sqrt(1 - b2^t) / (1 - b1^t); a restart zeroes M and V, and t if not kept."""
+    """theta += a M / (sqrt(V) + eps), a = eta sqrt(1 - b2^t) / (1 - b1^t); a restart zeroes M, V and maybe t."""
     emitter = dqd.cma_mega_adam(0.1, 0.05, batch_size=7, keep_step_count=keep)
     archive = Archive.empty(GRID, 4)
     state = emitter.init(jnp.arange(4.0), k=2)

@@ -56,7 +56,7 @@ def illuminate(
     qd_score_offset: float = 0.0,
     until: Callable[[dict[str, float]], bool] | None = None,
     progress: bool | None = None,
-    chunk: int = 100,
+    chunk: int = 250,
 ) -> Any:
     """Find the best solution for every combination of measures.
 
@@ -165,7 +165,7 @@ def compile_ahead(
     x0: Any,
     iterations: int,
     seeds: Sequence[int],
-    chunk: int = 100,
+    chunk: int = 250,
 ) -> None:
     """Compile what `illuminate` will run for several seeds, without running it.
 

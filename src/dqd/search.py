@@ -92,7 +92,7 @@ class Search:
         return jax.tree.map(lambda numbers: numbers.astype(state.x0.dtype), noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
-        points = apart(_always(state), self.emitter.points, state.emitter, state.archive, noise)
+        points = self.emitter.points(state.emitter, state.archive, noise)
         return replace(points, solutions=self._inside(points.solutions))
 
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:

@@ -235,7 +235,7 @@ def test_without_parents_nothing_is_learnt_but_evaluations_count():
     np.testing.assert_array_equal(covariance(strategy, after), np.eye(4))
 
 
-# Constants worked out by hand ------------------------------------------------------------------------------------------
+# Constants worked out by hand -----------------------------------------------------------------------------------------
 
 
 def constants_by_behaviour(d, population, mu, sigma=2.0):

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import no_restarts, normalized, usable
 from dqd.emitters.operators import Noise, Operator
@@ -42,7 +43,7 @@ class GradientOperator:
         return x0
 
     def points(self, state: Array, archive: Archive, noise: dict[str, Any]) -> Points:
-        solutions = self.operator.apply(archive, noise["operator"], x0=state)
+        solutions = apart(archive.count >= 0, self.operator.apply, archive, noise["operator"], state)
         return Points(solutions, jnp.ones(self.num_points, bool))
 
     def ask(

@@ -26,7 +26,7 @@ from dqd.experiments.presets import make_domain, preset
 from dqd.experiments.suites import Cell, Suite
 
 CURVE_ROWS = 100  # lines of metrics per trial
-GPU_CHUNK = 500
+CHUNK = 500  # iterations between two looks at a trial
 
 
 class SuiteMismatchError(ValueError):
@@ -170,7 +170,7 @@ def _search(cell: Cell) -> tuple[Any, Any, Any]:
 def _options(cell: Cell) -> dict[str, Any]:
     import jax.numpy as jnp
 
-    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations, "chunk": GPU_CHUNK}
+    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations, "chunk": CHUNK}
 
 
 @contextmanager
@@ -233,8 +233,7 @@ def run_trial(folder: Path, cell: Cell, trial: int) -> None:
     import dqd
 
     with _precision(cell.precision):
-        options = {**_options(cell), "chunk": 100}
-        result = dqd.illuminate(*_search(cell), **options, seed=trial, progress=False)
+        result = dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False)
         _write(folder, cell, trial, result)
 
 
