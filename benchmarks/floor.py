@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from settings import BATCH
 
-CHUNK = 100  # iterations per compiled scan
+CHUNK = 250  # iterations per compiled scan, as in `illuminate`
 
 
 class Floor:
