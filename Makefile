@@ -9,7 +9,7 @@ demo: $(VENV)/.demo
 	$(BIN)/dqd demo --out runs/demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -71,7 +71,8 @@ def measure(case: str, names: tuple[str, ...], plan: Plan) -> dict:
                 running[name] = start(name, domain, algorithm, plan.n, plan.seed)
         first, turn = _first_iterations(running, failures, plan)
         if algorithm in IN_STEP:
-            turn = dict.fromkeys(turn, _round_up(plan.iterations / 5, 100))
+            grain = max(contestant.ready["granularity"] for contestant in running.values())
+            turn = dict.fromkeys(turn, _round_up(plan.iterations / 5, grain))
         _rounds(running, failures, turn, plan.rounds)
     finally:
         for contestant in running.values():

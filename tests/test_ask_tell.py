@@ -10,6 +10,7 @@ from conformance.table import (
     RESOLUTION,
     SPHERE,
     N,
+    Tensor,
     assert_same,
     evaluate,
     evaluate_with_jacobian,
@@ -84,24 +85,6 @@ def test_the_same_on_a_problem_of_its_own_at_the_papers_batch_size(domain, emitt
 
 
 # Arrays of any kind ---------------------------------------------------------------------------------------------------
-
-
-class Tensor:
-    """Just enough of a torch tensor that lives on a device and requires a gradient."""
-
-    def __init__(self, values, attached=True):
-        self.values, self.attached = values, attached
-
-    def detach(self):
-        return Tensor(self.values, attached=False)
-
-    def cpu(self):
-        return self
-
-    def __array__(self, dtype=None, copy=None):
-        if self.attached:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
-        return np.array(self.values, dtype)
 
 
 def real_torch(array):

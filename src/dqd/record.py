@@ -96,6 +96,8 @@ def describe(thing: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)  # JSON knows no infinity
     if value is None or isinstance(value, bool | int | str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -136,10 +137,11 @@ class Result:
         return self.layout.unflatten(self.elites.solutions[np.argmax(self.elites.objective)])
 
     def summary(self) -> dict[str, Any]:
-        """The figures of the run as plain numbers, ready for JSON."""
+        """The figures of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
         counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
         names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
-        return {name: getattr(self, name) for name in names}
+        figures = {name: getattr(self, name) for name in names}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in figures.items()}
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per elite: cell, objective, measure_0..., solution_0..."""

@@ -96,6 +96,24 @@ evaluate = jax.jit(Domain.evaluate)
 evaluate_with_jacobian = jax.jit(Domain.evaluate_with_jacobian)
 
 
+class Tensor:
+    """Just enough of a torch tensor that lives on a device and, while attached, requires a gradient."""
+
+    def __init__(self, values, attached=True):
+        self.values, self.attached = values, attached
+
+    def detach(self):
+        return Tensor(self.values, attached=False)
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        if self.attached:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+        return np.array(self.values, dtype)
+
+
 def assert_same(one, other, tolerance=0.0):
     """Leaf by leaf: bit for bit, or within a tolerance relative to the largest number of the leaf, at least 1."""
     flat, tree = jax.tree_util.tree_flatten_with_path(one)
