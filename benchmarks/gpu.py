@@ -1,6 +1,6 @@
 """CMA-MEGA on an accelerator: 20 seeds x 10,000 iterations side by side, compilation apart.
 
-    python benchmarks/gpu.py [--out benchmarks/results/gpu.json]
+python benchmarks/gpu.py [--out benchmarks/results/gpu.json]
 """
 
 from __future__ import annotations
