@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from conformance.table import (
     CHUNK,
-    EMITTERS,
     PROBLEMS,
     RESOLUTION,
     SPHERE,
     N,
     Tensor,
+    asking,
     assert_same,
     evaluate,
     found,
     problem,
+    quick_to_compile,
     search,
     start,
 )
@@ -37,8 +38,10 @@ JACOBIAN = np.random.default_rng(0).normal(size=(1, 3, N))
 add = jax.jit(Archive.add)
 
 
-def asking(name="cma_mega", **options):
-    return dqd.AskTell(EMITTERS[name](), GRID, x0=start(), **options)
+@pytest.fixture(autouse=True)
+def quick():
+    with quick_to_compile():
+        yield
 
 
 def tell_points(asked, measures=0.0, objective=0.0):
@@ -49,7 +52,7 @@ def tell_points(asked, measures=0.0, objective=0.0):
 
 
 def test_an_iteration_in_which_nothing_is_accepted_leaves_theta_at_an_elite_never_at_the_origin():
-    asked = asking()
+    asked = asking("cma_mega")
     tell_points(asked)
     asked.tell(-np.arange(1.0, 1 + len(asked.ask())), np.zeros((12, 2)))  # all in theta's cell, and worse
     assert asked.result().restart_reasons["no change in the archive"] == 1
@@ -108,7 +111,7 @@ def test_the_update_of_cma_es_is_invariant_to_rescaling_the_coefficients():
 
 def test_the_coefficients_that_cma_es_learns_from_are_those_that_were_emitted():
     """Read back from the branches. That their order is of no consequence is a test of conformance."""
-    asked, rows = asking(), JACOBIAN[0] / np.linalg.norm(JACOBIAN[0], axis=1, keepdims=True)
+    asked, rows = asking("cma_mega"), JACOBIAN[0] / np.linalg.norm(JACOBIAN[0], axis=1, keepdims=True)
     weights = np.log(6.5) - np.log(np.arange(1, 7))
     for i in range(3):
         theta = asked.ask_dqd()
@@ -129,7 +132,7 @@ def test_all_fields_of_the_winner_of_a_cell_come_from_the_same_candidate():
 
 
 def test_one_nan_costs_one_sample_and_a_failed_tell_nothing():
-    asked = dqd.AskTell(EMITTERS["random_sampling"](), GRID, x0=start())
+    asked = asking("random_sampling")
     solutions = asked.ask()
     told = evaluate(problem(SPHERE), solutions)
     objective, measures = np.array(told.objective), np.array(told.measures)
@@ -177,7 +180,7 @@ def test_every_algorithm_starts_from_an_empty_archive_and_restarts_at_x0_while_i
 
 
 def test_stats_dump_to_json_as_they_are():
-    for result in (found("cma_mega"), asking().result()):  # the latter has found nothing yet
+    for result in (found("cma_mega"), asking("cma_mega").result()):  # the latter has found nothing yet
         assert json.loads(json.dumps(result.summary(), allow_nan=False)) == result.summary()
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ from dqd import record
 from dqd.archives import Archive
 from dqd.emitters.gradient_operator import Branching
 from dqd.result import METRICS
+from dqd.run import _chunk_length
 from dqd.types import AddResult, Evaluation, Points
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
@@ -125,6 +127,51 @@ def test_bounds_hold_for_everything_that_is_handed_out():
         assert np.abs(solutions).max() <= 1
         assert np.abs(points).max(initial=0) <= 1
         search.tell(-(solutions**2).sum(1), solutions[:, :2])
+
+
+def test_a_pytree_is_searched_as_the_vector_that_it_is_made_of():
+    def on_tree(x):
+        return score(jnp.concatenate([x["a"].reshape(-1), x["b"]]))
+
+    flat = run(x0=np.linspace(-1, 1, 6))
+    tree = run(on_tree, x0={"b": np.linspace(0.6, 1, 2), "a": np.linspace(-1, 0.2, 4).reshape(2, 2)})
+    np.testing.assert_array_equal(flat.elites.solutions, tree.elites.solutions)
+    best = tree.best_solution()
+    np.testing.assert_array_equal(np.concatenate([best["a"].reshape(-1), best["b"]]), flat.best_solution())
+    assert tree.solution(tree.elites.measures[0])["a"].shape == (2, 2)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_numbers_have_the_precision_of_the_session_or_of_x0(x64):
+    with jax.enable_x64(x64):
+        default = run(x0=np.zeros(6), iterations=1)
+        assert {np.asarray(default.archive.solutions).dtype, default.elites.objective.dtype} == {
+            np.dtype("float64" if x64 else "float32")
+        }
+        single = run(x0=jnp.zeros(6, "float32"), iterations=1)
+        assert single.archive.solutions.dtype == single.archive.measures.dtype == "float32"
+
+
+def test_it_runs_outside_the_main_thread_where_no_signal_can_be_handled(result):
+    with ThreadPoolExecutor(1) as pool:
+        np.testing.assert_array_equal(pool.submit(run).result().elites.solutions, result.elites.solutions)
+
+
+def test_without_a_terminal_progress_is_plain_lines(monkeypatch, capsys):
+    monkeypatch.setattr("dqd.progress.LOG_SECONDS", 0.0)
+    run(progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" iterations")[0] for line in lines] == [f"dqd: {done}/40" for done in (10, 20, 30, 40)]
+    run(progress=False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("iterations", "chunk", "length"),
+    [(1000, 100, 100), (10_000, 300, 250), (23, 10, 10), (50, 100, 50), (1, 100, 1), (0, 100, 1), (97, 100, 97)],
+)
+def test_chunks_are_equal_if_they_can_be_without_being_short(iterations, chunk, length):
+    assert _chunk_length(iterations, chunk) == length
 
 
 # Numbers that are not finite ------------------------------------------------------------------------------------------
@@ -249,9 +296,26 @@ def test_adam_is_the_authors_and_its_step_counter_survives_a_restart_if_so_set(k
         np.testing.assert_allclose(state.theta, theta, rtol=1e-4)  # optax adds eps after the correction of V
 
 
-def test_any_optax_optimiser_moves_theta():
-    result = run(emitter=dqd.cma_mega(0.5, 0.1, optax.rmsprop, decay=0.8, batch_size=9), iterations=10)
-    assert len(result.archive) > 5
+@pytest.mark.x64
+def test_any_optax_optimiser_moves_theta_and_forgets_at_a_restart():
+    """Momentum, by hand from what is handed out: v = 0.8 v + (mean of the parents - theta), theta += 0.3 v."""
+    search = dqd.AskTell(dqd.cma_mega(0.5, 0.3, optax.sgd, momentum=0.8, batch_size=7), GRID, x0=np.arange(4.0))
+    jacobian = np.random.default_rng(1).normal(size=(1, 3, 4))
+    weights = np.log(3.5) - np.log([1, 2, 3])
+    theta, velocity = np.arange(4.0), np.zeros(4)
+    for i in range(8):
+        np.testing.assert_allclose(search.ask_dqd()[0], theta, rtol=1e-12)
+        search.tell_dqd([0.0], [[2.9, 2.9]], jacobian)
+        branches, objective = search.ask(), np.random.default_rng(i).permutation(6) + 1.0
+        if i == 4:  # nothing is accepted
+            search.tell(-objective, np.full((6, 2), 2.9))
+            theta, velocity = search.ask_dqd()[0], np.zeros(4)
+            assert theta.tolist() in search.archive.elites.solutions.tolist()
+            continue
+        search.tell(objective, np.stack([np.linspace(-2.9, 2, 6), np.full(6, 0.5 * i - 2.9)], axis=1))  # new cells
+        velocity = 0.8 * velocity + weights / weights.sum() @ branches[np.argsort(-objective)][:3] - theta
+        theta = theta + 0.3 * velocity
+    assert search.result().restarts == 1
 
 
 def test_an_iteration_without_progress_leaves_theta_at_an_elite_not_at_the_origin():

@@ -14,6 +14,7 @@ from conformance.table import (
     evaluate,
     evaluate_with_jacobian,
     problem,
+    quick_to_compile,
     start,
 )
 
@@ -25,6 +26,12 @@ from dqd.types import Evaluation, Points
 pytestmark = pytest.mark.x64
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 MEGA = dqd.cma_mega(1.0, batch_size=5)
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    with quick_to_compile():
+        yield
 
 
 def begin(search, x0=None, seed=0):

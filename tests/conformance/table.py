@@ -1,9 +1,10 @@
 """The table: one row per emitter, and the small problems on which every row must hold.
 
 A new emitter is one row in EMITTERS. Sizes are small and alike, and the problem is a traced choice, so that a row is
-compiled once, however many problems, seeds and numbers it is tried with.
+compiled once, however many problems, seeds and numbers it is tried with; and quickly, as nothing here runs for long.
 """
 
+import contextlib
 import functools
 
 import jax
@@ -62,6 +63,21 @@ class Problem(Domain):
         return jax.lax.switch(self.number, [problem.score for problem in PROBLEMS], x)
 
 
+_quick = [False]  # the innermost choice is the last
+
+
+@contextlib.contextmanager
+def quick_to_compile(quick=True):
+    """Without the optimisations of LLVM, which take longest. XLA's own stay: they decide what is rounded together."""
+    _quick.append(quick)
+    jax.config.update("jax_disable_most_optimizations", _quick[-1])
+    try:
+        yield
+    finally:
+        _quick.pop()
+        jax.config.update("jax_disable_most_optimizations", _quick[-1])
+
+
 def problem(number):
     return Problem(jnp.asarray(number))
 
@@ -73,16 +89,17 @@ def start(n=N):
 
 def search(name, number=SPHERE, *, domain=None, grid=None, scale=1.0, iterations=ITERATIONS, chunk=CHUNK, **options):
     """The compiled runner on a row of the table."""
-    return dqd.illuminate(
-        problem(number) if domain is None else domain,
-        EMITTERS[name](scale),
-        PROBLEMS[number].grid(RESOLUTION) if grid is None else grid,
-        x0=start(),
-        iterations=iterations,
-        chunk=chunk,
-        progress=False,
-        **options,
-    )
+    with quick_to_compile():
+        return dqd.illuminate(
+            problem(number) if domain is None else domain,
+            EMITTERS[name](scale),
+            PROBLEMS[number].grid(RESOLUTION) if grid is None else grid,
+            x0=start(),
+            iterations=iterations,
+            chunk=chunk,
+            progress=False,
+            **options,
+        )
 
 
 @functools.cache
@@ -91,9 +108,33 @@ def found(name, number=SPHERE, seed=0, iterations=ITERATIONS):
     return search(name, number, seed=seed, iterations=iterations)
 
 
-# One program for all problems; the library's own compilations are `found` and AskTell.
 evaluate = jax.jit(Domain.evaluate)
 evaluate_with_jacobian = jax.jit(Domain.evaluate_with_jacobian)
+
+
+def play(search, iterations, with_jacobian, plain):
+    """The loop of AskTell's documentation, a gradient phase without points left out."""
+    while search.iteration < iterations:
+        points = search.ask_dqd()
+        if len(points):
+            told = with_jacobian(points)
+            search.tell_dqd(told.objective, told.measures, told.jacobian)
+        told = plain(search.ask())
+        search.tell(told.objective, told.measures)
+    return search
+
+
+def asking(name, number=SPHERE, **options):
+    return dqd.AskTell(EMITTERS[name](), PROBLEMS[number].grid(RESOLUTION), x0=start(), **options)
+
+
+def played(search, number=SPHERE, iterations=5, kind=lambda array: array):
+    """An AskTell played on a problem of the table, whose answers may be any kind of array."""
+
+    def answer(evaluator):
+        return lambda solutions: jax.tree.map(kind, evaluator(problem(number), solutions))
+
+    return play(search, iterations, answer(evaluate_with_jacobian), answer(evaluate))
 
 
 class Tensor:

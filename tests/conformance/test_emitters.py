@@ -1,6 +1,5 @@
 """Every emitter of the table has every property. All in float64."""
 
-import contextlib
 import functools
 
 import jax
@@ -14,12 +13,15 @@ from conformance.table import (
     RESOLUTION,
     SPHERE,
     N,
+    asking,
     assert_same,
     evaluate,
     evaluate_with_jacobian,
     found,
     meaning,
+    played,
     problem,
+    quick_to_compile,
     search,
     start,
 )
@@ -37,14 +39,10 @@ SEEDS = (3, 0, 5)
 sphere, sphere_grid = PROBLEMS[SPHERE], PROBLEMS[SPHERE].grid(RESOLUTION)
 
 
-@contextlib.contextmanager
-def quick_to_compile():
-    """For programs that run once. The tests of single bits (here and of AskTell) keep to the usual optimisations."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    try:
+@pytest.fixture(autouse=True)
+def quick():
+    with quick_to_compile():
         yield
-    finally:
-        jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture
@@ -77,15 +75,14 @@ def test_compiled_equals_not_compiled(name):
     state = start_seed(plain, Archive.empty(sphere_grid, N), jnp.asarray(start()), jnp.asarray(0), problem(SPHERE))
     for iteration in range(1, ITERATIONS + 1):
         drawn = noise(plain, state, iteration)
-        with quick_to_compile(), jax.disable_jit():
+        with jax.disable_jit():
             state, _ = plain.step(state, sphere, drawn)
     assert_same(meaning(expected), meaning(state), 1e-9)
 
 
 @functools.cache
 def side_by_side(name):
-    with quick_to_compile():
-        return search(name, domain=sphere, seeds=SEEDS)
+    return search(name, domain=sphere, seeds=SEEDS)
 
 
 CLASSES = ("map_elites", "cma_me", "omg_mega", "og_independent", "cma_mega_adam", "replicate_cma_mega")
@@ -129,7 +126,7 @@ def test_the_seed_decides_everything(name):
 
 @pytest.mark.parametrize(("name", "chunk"), [("map_elites", 5), ("cma_mega", 20)])
 def test_the_chunk_length_never_changes_a_bit(name, chunk):
-    """For all others: AskTell, whose chunks have length 1, equals the runner bit for bit (tests/test_ask_tell.py)."""
+    """For all others: the host loop, whose chunks have length 1, equals the runner bit for bit, as tested below."""
     one, other = search(name, chunk=chunk), found(name)
     assert_same(one.state, other.state)
     assert_same(one.history, other.history)
@@ -141,12 +138,24 @@ def test_a_last_chunk_that_is_shorter_never_changes_a_bit():
     assert len(history["qd_score"]) == 23
 
 
+@pytest.mark.parametrize("number", range(len(PROBLEMS)))
+@pytest.mark.parametrize("name", EMITTERS)
+def test_the_host_loop_equals_the_compiled_runner_bit_for_bit(name, number):
+    expected = found(name, number, seed=7, iterations=30)
+    result = played(asking(name, number, seed=7), number, iterations=30).result()
+    assert_same(expected.state, result.state)
+    assert_same(expected.history, result.history)
+    assert result.summary() | {"seconds": 0, "compile_seconds": 0} == (
+        expected.summary() | {"seconds": 0, "compile_seconds": 0}
+    )
+
+
 # What the emitter learns from -----------------------------------------------------------------------------------------
 
 
 def round_of(name):
     """A real round up to the emitter's tell: its state, the archive, what was drawn, and what became of it."""
-    hosted = dqd.AskTell(EMITTERS[name](), sphere_grid, x0=start())
+    hosted = asking(name)
     hosted._state, hosted._initial_left = found(name).state, False
     points = hosted.ask_dqd()
     if len(points):
@@ -188,11 +197,10 @@ def join(*leaves):
 @every_emitter
 def test_tell_ignores_the_order_of_the_batch(name):
     emitter, (state, archive, drawn, result) = EMITTERS[name](), round_of(name)
-    with quick_to_compile():
-        expected = tell(emitter, state, archive, drawn, result)
-        for seed in range(3):
-            got = tell(emitter, state, archive, *permuted(emitter, drawn, result, np.random.default_rng(seed)))
-            assert_same(meaning(expected), meaning(got), 1e-12)
+    expected = tell(emitter, state, archive, drawn, result)
+    for seed in range(3):
+        got = tell(emitter, state, archive, *permuted(emitter, drawn, result, np.random.default_rng(seed)))
+        assert_same(meaning(expected), meaning(got), 1e-12)
 
 
 @pytest.mark.parametrize("name", ["cma_me", "cma_mega"])

@@ -41,6 +41,12 @@ def write_suite(folder: Path, cells: dict[str, list[float]], described: list[dic
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch) -> None:
+    """The trials here are made up and have no grid to draw; figures are tested in test_suite_figures."""
+    monkeypatch.setattr(suite_report, "FIGURES", [])
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
     """MAP-Elites agrees on both domains; CMA-MEGA† is far off on the arm and was not run on LP."""
