@@ -186,6 +186,7 @@ def _precision(name: str) -> Iterator[None]:
 
 def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> None:
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
+    tasks = sorted(tasks, key=lambda task: task[1])  # so a cell's program is compiled once, and found by later trials
     with _one_thread_each(workers), _pool(workers) as pool:
         futures = {pool.submit(run_trial, folder, cell, trial): cell for cell, trial in tasks}
         try:
