@@ -61,15 +61,11 @@ def compiled():
 
 # Compilation ----------------------------------------------------------------------------------------------------------
 
-
-def long_unless(short):
-    """Every row; those that are not in `short`, where one of each class suffices, only with -m long."""
-    return pytest.mark.parametrize(
-        "name", [name if name in short else pytest.param(name, marks=pytest.mark.long) for name in EMITTERS]
-    )
+# Op by op, each shape of each operation is compiled for itself: a few rows here, all others with -m long.
+FEW = ("map_elites", "omg_mega", "cma_mega")
 
 
-@long_unless(short=("map_elites", "cma_me", "omg_mega", "cma_mega"))  # op by op, each shape of each op is compiled
+@pytest.mark.parametrize("name", [*FEW, *(pytest.param(x, marks=pytest.mark.long) for x in EMITTERS if x not in FEW)])
 def test_compiled_equals_not_compiled(name):
     expected, plain, noise = found(name).state, Search(EMITTERS[name]()), jax.jit(Search.noise)
     state = start_seed(plain, Archive.empty(sphere_grid, N), jnp.asarray(start()), jnp.asarray(0), problem(SPHERE))
@@ -85,10 +81,7 @@ def side_by_side(name):
     return search(name, domain=sphere, seeds=SEEDS)
 
 
-CLASSES = ("map_elites", "cma_me", "omg_mega", "og_independent", "cma_mega_adam", "replicate_cma_mega")
-
-
-@long_unless(short=CLASSES)
+@every_emitter
 def test_seeds_side_by_side_equal_one_after_the_other(name):
     for i, seed in enumerate(SEEDS):
         one, other = found(name, seed=seed), side_by_side(name)[i]
@@ -96,7 +89,7 @@ def test_seeds_side_by_side_equal_one_after_the_other(name):
         assert_same(one.history, other.history, 1e-9)
 
 
-@long_unless(short=CLASSES)
+@every_emitter
 def test_the_same_number_of_seeds_gives_the_same_bits_and_no_second_program(name, compiled):
     results = side_by_side(name)
     compiled.clear()
