@@ -1,4 +1,4 @@
-"""The command line: `dqd demo`, `dqd run`, `dqd reproduce`. Thin: names become presets, results words and pictures.
+"""The command line. Thin: names become presets, results words and pictures.
 
 Nothing heavy is imported before a command needs it, so that `--help` answers at once.
 """
@@ -192,6 +192,27 @@ def reproduce(
             typer.echo(f"Report: {write_report(folder)}")
 
 
+@app.command(epilog=EXIT_CODES, short_help="The archive of a run as one file for other tools.")
+def export(
+    source: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a file that was exported.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="New file: .parquet, .csv, .npz or .safetensors.")],
+    no_solutions: Annotated[bool, typer.Option("--no-solutions", help="Leave the solutions out.")] = False,
+) -> None:
+    """Write the elites of a run to one file, with the grid they lie in.
+
+    dqd.load reads all four kinds; pandas reads Parquet, and CSV with comment="#".
+    """
+    from dqd.exchange import load
+
+    with _explained(USAGE):
+        if to.exists():
+            raise FileExistsError(f"--to: {to} already exists; choose another name")
+    with _explained(FAILURE):
+        archive = load(source)
+        archive.save(to, solutions=not no_solutions)
+    typer.echo(f"{len(archive):,} elites, {to.stat().st_size:,} bytes: {to}")
+
+
 # Searching ------------------------------------------------------------------------------------------------------------
 
 
@@ -333,7 +354,7 @@ def _explained(code: int) -> Iterator[None]:
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"dqd: warning: {message}", err=True)
         try:
             yield
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
             sys.stdout.flush()

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from dqd import __version__
+from dqd.safe import UnreadableError, load_json, load_jsonl, load_safetensors
 
 FORMAT = 1
 
@@ -73,12 +74,13 @@ def read(folder: str | os.PathLike[str]) -> Record:
     ]
     if missing:
         raise FileNotFoundError(f"{source} is not the record of a run: {', '.join(missing)} missing")
-    config = json.loads((source / "config.json").read_text())
+    config = load_json(source / "config.json")
+    if not isinstance(config, dict):
+        raise UnreadableError(source / "config.json", "not an object", "expected the settings of a run")
     if config.get("format") != FORMAT:
         raise ValueError(f"{source}: record format {config.get('format')!r}, this version reads {FORMAT}")
-    with (source / "metrics.jsonl").open() as lines:
-        metrics = [json.loads(line) for line in lines]
-    return Record(config, metrics, load_file(source / "archive.safetensors"))
+    arrays = load_safetensors(source / "archive.safetensors")
+    return Record(config, load_jsonl(source / "metrics.jsonl"), arrays)
 
 
 def describe(thing: Any) -> Any:

@@ -144,16 +144,8 @@ class Result:
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in figures.items()}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per elite: cell, objective, measure_0..., solution_0..."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install 'dqd[pandas]'") from None
-        elites = self.elites
-        columns = {"cell": elites.cell, "objective": elites.objective}
-        columns |= {f"measure_{j}": column for j, column in enumerate(elites.measures.T)}
-        columns |= {f"solution_{i}": column for i, column in enumerate(elites.solutions.T)}
-        return pandas.DataFrame(columns)
+        """One row per elite: cell, objective, measure_0..., solution_0..., found."""
+        return self.archive.to_pandas()
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
