@@ -145,10 +145,11 @@ class Archive:
     ) -> tuple[Archive, AddResult]:
         """Judge a batch (b, n) in its order; store the best of each cell.
 
-        A candidate that is masked out, or whose objective or measures are not finite, is rejected with value -inf.
+        A candidate that is masked out, or of which any number is not finite, is rejected with value -inf.
         The cost does not depend on the number of cells: b rows are read and at most b are written.
         """
-        batch = (evaluation.objective, evaluation.measures, mask)
+        finite = jnp.all(jnp.isfinite(solutions), axis=-1)
+        batch = (evaluation.objective, evaluation.measures, finite if mask is None else finite & mask)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
         result, row = verdict.result, verdict.row
         new = result.status == NEW
@@ -171,10 +172,9 @@ class Archive:
         )
         return archive, result
 
-    def _judge(self, objective: Array, measures: Array, mask: Array | None) -> Verdict:
+    def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         """Everything about a batch that depends on what the archive holds before it."""
-        valid = jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
-        valid = valid if mask is None else valid & mask
+        valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
         cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
         objective = jnp.where(valid, objective, -jnp.inf)
         stored = self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf)  # (b,)

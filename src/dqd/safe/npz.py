@@ -6,6 +6,7 @@ import re
 import struct
 import zipfile
 import zlib
+from typing import BinaryIO
 
 import numpy as np
 
@@ -22,6 +23,7 @@ DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplemented
 def load_npz(path: Source) -> dict[str, np.ndarray]:
     """Every array of a file, checked before it is unpacked."""
     with opened(path, MAX_BYTES) as (file, size):
+        _check_directory(path, file, size)
         try:
             with zipfile.ZipFile(file) as archive:
                 members = archive.infolist()
@@ -31,6 +33,20 @@ def load_npz(path: Source) -> dict[str, np.ndarray]:
             raise
         except (*DAMAGE, ValueError, OSError) as error:
             raise UnreadableError(path, f"a damaged zip ({str(error)[:120]})", "expected an npz file") from None
+
+
+def _check_directory(path: Source, file: BinaryIO, size: int) -> None:
+    """The list of members, which zipfile reads at once, is short. It is announced in the last 22 bytes, and again in 56
+    bytes before a pointer of 20 where the file is larger than 4 GiB."""
+    file.seek(max(size - 98, 0))
+    end = file.read().rjust(98, b"\0")
+    length = int.from_bytes(end[-10:-6], "little")
+    if end[56:60] == b"PK\6\7":
+        length = max(length, int.from_bytes(end[40:48], "little"))
+    if end[-22:-18] != b"PK\5\6" or length > MAX_HEADER_BYTES:
+        raise UnreadableError(
+            path, f"a list of members of {length:,} bytes, or none", f"allowed are {MAX_HEADER_BYTES:,} in an npz file"
+        )
 
 
 def _check_members(path: Source, members: list[zipfile.ZipInfo], size: int) -> None:
