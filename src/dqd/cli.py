@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 # times slower, so LAPACK gets one thread, unless the user says otherwise. It must be said before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+FAILURE, USAGE = 1, 2
+STOPPED = {"interrupted": 130, "terminated": 143}
 EXIT_CODES = """\b
-Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted
-(after the first Ctrl-C, what was found so far is still shown and saved).
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted, 143 terminated
+(after the first signal, what was found so far is still shown and saved).
 """
 DEMO_ITERATIONS, DEMO_JOINTS = 5_000, 1_000
-DEMO_FILES = ("config.json", "metrics.jsonl", "archive.safetensors", "heatmap.png", "poses.png")
+DEMO_FILES = ("config.json", "steps", "heatmap.png", "poses.png")
 
 app = typer.Typer(
     name="dqd",
@@ -47,7 +48,12 @@ app = typer.Typer(
 )
 
 
+_process_is_ours = False
+
+
 def main() -> None:
+    global _process_is_ours
+    _process_is_ours = True
     app()
 
 
@@ -73,6 +79,10 @@ def options(
     pass
 
 
+CheckpointSeconds = Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
+
 # Commands -------------------------------------------------------------------------------------------------------------
 
 
@@ -92,8 +102,7 @@ def demo(
     )
     with _explained(FAILURE):
         result = _illuminate("arm", "cma-mega", DEMO_JOINTS, 100, iterations, seed=0)
-        for name in DEMO_FILES:
-            (out / name).unlink(missing_ok=True)
+        _remove_demo(out)
         result.save(out)
         _draw_demo(result, out)
     typer.echo(_demo_words(result, out))
@@ -123,25 +132,64 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting of the algorithm; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="New folder for the record of the run.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run: a new one, or one to go on with.")] = None,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     with _explained(USAGE):
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
         presets.make_domain(domain, n).grid(resolution)
         presets.preset(domain, algorithm, **overrides)
-        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise FileExistsError(f"--out: {out} already exists and is not an empty folder; choose another name")
     about = {"domain": domain, "algorithm": algorithm, "n": n, "resolution": resolution}
     with _explained(FAILURE), _precision(x64):
-        result = _illuminate(domain, algorithm, n, resolution, iterations, seed, overrides, out=out, quiet=quiet)
+        result = _illuminate(
+            *(domain, algorithm, n, resolution, iterations, seed, overrides),
+            out=out,
+            quiet=quiet,
+            checkpoint_seconds=checkpoint_seconds,
+            about={"command": {**about, "x64": x64, "set": overrides}},
+        )
         if as_json:
             typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings})))
         elif not quiet:
             typer.echo(_table(about, result, out))
     _leave(result)
+
+
+@app.command(epilog=EXIT_CODES, short_help="Go on with a run that was stopped.")
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
+    iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run from its newest checkpoint, to the very result that it would have had undisturbed.
+
+    The same `dqd run --out DIR` command does the same. A finished run is shown again.
+    """
+    from dqd import record
+
+    with _explained(USAGE):
+        config = record.read_config(folder)
+        command = config.get("command")
+        if not command:
+            raise ValueError(
+                f"{folder} was not begun by `dqd run`, so the command does not know its function; "
+                "call dqd.illuminate again with the same arguments and this folder as `out`"
+            )
+    run(
+        **{name: command[name] for name in ("domain", "algorithm", "n", "resolution", "x64")},
+        set_=[f"{name}={value}" for name, value in command["set"].items()],
+        iterations=config["iterations"] if iterations is None else iterations,
+        seed=config["seed"],
+        out=folder,
+        checkpoint_seconds=checkpoint_seconds,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 REPRODUCE_HELP = f"""Run every trial behind a table of the paper and compare with what was published.
@@ -225,27 +273,25 @@ def _illuminate(
     seed: int,
     overrides: dict[str, Any] | None = None,
     *,
-    out: Path | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> Result:
     import jax
 
     from dqd import cache
-    from dqd.run import illuminate
+    from dqd.progress import Interrupt
+    from dqd.run import Terminated, illuminate
 
+    Interrupt.abrupt = _process_is_ours
     cache.enable()
     problem = presets.make_domain(domain, n)
     emitter = presets.preset(domain, algorithm, **(overrides or {}))
-    return illuminate(
-        problem,
-        emitter,
-        problem.grid(resolution),
-        x0=jax.numpy.zeros(n),
-        iterations=iterations,
-        seed=seed,
-        out=out,
-        progress=not quiet,
-    )
+    x0 = jax.numpy.zeros(n)
+    options |= {"x0": x0, "iterations": iterations, "seed": seed, "progress": not quiet}
+    try:
+        return illuminate(problem, emitter, problem.grid(resolution), **options)
+    except Terminated as end:
+        return end.result
 
 
 @contextlib.contextmanager
@@ -281,7 +327,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
         ("coverage", _number(result.coverage), "%"),
         ("best objective", _number(result.best), ""),
         ("mean objective", _number(result.mean), "of the elites"),
-        ("iterations", f"{result.iterations:,}", "interrupted" if result.stopped == "interrupted" else ""),
+        ("iterations", f"{result.iterations:,}", result.stopped or ""),
         ("evaluations", f"{result.evaluations:,}", "with the initial population"),
         ("gradients", f"{result.gradients:,}", ""),
         ("restarts", f"{result.restarts:,}", why),
@@ -323,6 +369,14 @@ def _draw_demo(result: Result, out: Path) -> None:
     draw.save(draw.poses(panels.arm_poses(arrays, 4)), out / "poses.png")
 
 
+def _remove_demo(out: Path) -> None:
+    import shutil
+
+    shutil.rmtree(out / "steps", ignore_errors=True)
+    for name in DEMO_FILES:
+        (out / name).unlink(missing_ok=True)
+
+
 def _check_demo_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"--out: {out} is not a folder")
@@ -344,7 +398,7 @@ def _finite(value: Any) -> Any:
 
 
 def _leave(result: Result) -> NoReturn:
-    raise typer.Exit(INTERRUPTED if result.stopped == "interrupted" else 0)
+    raise typer.Exit(STOPPED.get(result.stopped or "", 0))
 
 
 @contextlib.contextmanager
@@ -357,7 +411,9 @@ def _explained(code: int) -> Iterator[None]:
         except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
+            from dqd.describe import SettingsChangedError
+
             sys.stdout.flush()
             words = str(error).strip() or type(error).__name__
             typer.echo(f"dqd: error: {words.splitlines()[0]}", err=True)
-            raise typer.Exit(code) from None
+            raise typer.Exit(USAGE if isinstance(error, FileExistsError | SettingsChangedError) else code) from None
