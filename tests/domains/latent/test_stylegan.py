@@ -1,24 +1,25 @@
-"""StyleGAN-1 against a PyTorch forward in the style of the public port."""
+"""StyleGAN-1 and StyleGAN2 against PyTorch forwards in the style of their public ports."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dqd.domains.latent import convolutions, stylegan
+from dqd.domains.latent import convolutions, stylegan, stylegan2
 
 torch = pytest.importorskip("torch", reason="parity needs PyTorch: pip install 'dqd[test]'")
-port = pytest.importorskip("stylegan_port")
+from . import stylegan2_port, stylegan_port  # noqa: E402
+
+NETWORKS = {"stylegan1": (stylegan, stylegan_port), "stylegan2": (stylegan2, stylegan2_port)}
+draw = jax.jit(lambda generator, latents, keys=None: generator.images(latents, keys))
 
 
-@pytest.fixture(scope="module", params=[64, 256])
+@pytest.fixture(scope="module", params=[("stylegan1", 64), ("stylegan1", 256), ("stylegan2", 64), ("stylegan2", 128)])
 def both(request):
-    """The same random weights as our generator and as a state dict; an eighth of the channels."""
-    tensors = stylegan.random_tensors(request.param, seed=3, width=1 / 8)
-    return stylegan.from_tensors(tensors), {name: torch.from_numpy(array) for name, array in tensors.items()}
-
-
-draw = jax.jit(stylegan.StyleGAN.images)
+    """The same random weights as our generator, as a state dict, and the port; a few of the channels."""
+    network, port = NETWORKS[request.param[0]]
+    tensors = network.random_tensors(request.param[1], seed=3, width=1 / 16)
+    return network.from_tensors(tensors), {name: torch.from_numpy(array) for name, array in tensors.items()}, port
 
 
 def noises(generator, keys=None):
@@ -37,7 +38,7 @@ def close(ours, theirs, tolerance=1e-4):
 
 
 def test_mapping(both):
-    generator, state = both
+    generator, state, port = both
     z = latents(3, 512)
     w = generator.mapping(z)
     close(w, port.mapping(state, torch.from_numpy(z)))
@@ -45,7 +46,7 @@ def test_mapping(both):
 
 
 def test_images_with_one_latent_for_all_layers(both):
-    generator, state = both
+    generator, state, port = both
     w = latents(2, 512)
     repeated = torch.from_numpy(w)[:, None].expand(-1, generator.num_layers, -1)
     images = draw(generator, w)
@@ -54,10 +55,9 @@ def test_images_with_one_latent_for_all_layers(both):
 
 
 def test_images_with_a_latent_per_layer_and_fresh_noise(both):
-    generator, state = both
+    generator, state, port = both
     w, keys = latents(2, generator.num_layers, 512), jax.random.split(jax.random.key(5), 2)
-    images = draw(generator, w, keys)
-    close(images, port.synthesis(state, torch.from_numpy(w), noises(generator, keys)))
+    close(draw(generator, w, keys), port.synthesis(state, torch.from_numpy(w), noises(generator, keys)))
 
 
 def test_noise_belongs_to_the_image_not_to_the_batch():
@@ -71,27 +71,25 @@ def test_noise_belongs_to_the_image_not_to_the_batch():
 def test_the_published_channels():
     expected = {4: 512, 8: 512, 16: 512, 32: 512, 64: 256, 128: 128, 256: 64, 512: 32, 1024: 16}
     assert stylegan.channels(1024) == expected
+    assert stylegan2.channels(1024) == expected | {64: 512, 128: 256, 256: 128, 512: 64, 1024: 32}
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_sixteen_bits_stay_near(dtype):
-    tensors = stylegan.random_tensors(64, width=1 / 8)
-    exact = np.asarray(draw(stylegan.from_tensors(tensors), latents(2, 512)))
-    rough = np.asarray(draw(stylegan.from_tensors(tensors, dtype), latents(2, 512)), np.float32)
-    error = np.sqrt(np.mean((rough - exact) ** 2) / np.mean(exact**2))
-    assert error < (0.03 if dtype == "bfloat16" else 0.004)
+@pytest.mark.parametrize("network", [stylegan, stylegan2])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.03), ("float16", 0.004)])
+def test_sixteen_bits_stay_near(network, dtype, tolerance):
+    tensors = network.random_tensors(32, width=1 / 8)
+    exact = np.asarray(draw(network.from_tensors(tensors), latents(2, 512)))
+    rough = np.asarray(draw(network.from_tensors(tensors, dtype), latents(2, 512)), np.float32)
+    assert np.sqrt(np.mean((rough - exact) ** 2) / np.mean(exact**2)) < tolerance
 
 
-def test_jacobian_is_the_slope():
+@pytest.mark.parametrize("network", [stylegan, stylegan2])
+def test_jacobian_is_the_slope(network):
     with jax.enable_x64(True):
-        generator = stylegan.from_tensors(stylegan.random_tensors(128, width=1 / 32), "float64")
+        generator = network.from_tensors(network.random_tensors(32, width=1 / 32), "float64")
         w, direction = jnp.asarray(latents(2, 1, 512), float)
-        pixels = jax.random.normal(jax.random.key(0), (1, 3, 128, 128))
-
-        @jax.jit
-        def value(w):
-            return jnp.sum(generator.images(w) * pixels)
-
+        pixels = jax.random.normal(jax.random.key(0), (1, 3, 32, 32))
+        value = jax.jit(lambda w: jnp.sum(generator.images(w) * pixels))
         step = 1e-5
         slope = (value(w + step * direction) - value(w - step * direction)) / (2 * step)
-        assert float(jnp.sum(jax.grad(value)(w) * direction)) == pytest.approx(float(slope), rel=1e-5)
+        assert float(jnp.sum(jax.jit(jax.grad(value))(w) * direction)) == pytest.approx(float(slope), rel=1e-5)

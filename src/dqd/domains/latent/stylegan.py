@@ -56,6 +56,7 @@ class Layer:
     def __call__(self, images: Array, latents: Array, noise: Array) -> Array:
         exact = self.bias.dtype
         values = leaky_relu(images.astype(exact) + self.bias + self.noise_strength * noise)
+        values = values.astype(images.dtype).astype(exact)  # kept in memory as images are
         mean = jnp.mean(values, axis=(1, 2), keepdims=True)
         variance = jnp.mean((values - mean) ** 2, axis=(1, 2), keepdims=True)
         style = linear(latents.astype(exact), self.style_weight, self.style_bias)[:, None, None]
@@ -97,24 +98,32 @@ class StyleGAN:
         images = self.layers[1](convolve(images, self.first), per_layer[:, 1], noise[1])
         for i, (upsample, kernel) in enumerate(zip(self.upsampling, self.kernels, strict=True)):
             above, below = 2 * i + 2, 2 * i + 3
-            images = self.layers[above](blur(double(images, upsample)), per_layer[:, above], noise[above])
+            images = self.layers[above](double(images, upsample), per_layer[:, above], noise[above])
             images = self.layers[below](convolve(images, kernel), per_layer[:, below], noise[below])
         kernel, bias = self.to_rgb
         return jnp.moveaxis(convolve(images, kernel) + bias, -1, 1)
 
 
 def double(images: Array, kernel: Array) -> Array:
-    """An upsampling convolution: odd pixels see the input pixels one further."""
-    found = phases(images, kernel)
-    rows = weave(found[:, :-1, :, 0], found[:, 1:, :, 1], axis=1)
-    return weave(rows[:, :, :-1, 0], rows[:, :, 1:, 1], axis=2)
+    """An upsampling convolution and its blur, [1, 2, 1] / 4 along both axes with zeros around.
+
+    The blur comes first and the weaving last: so pixels are moved once.
+    """
+    found = phases(images, kernel)  # odd pixels see the input pixels one further
+    rows = weave(*_blurred(found[:, :-1, :, 0], found[:, 1:, :, 1], axis=1), axis=1)
+    return weave(*_blurred(rows[:, :, :-1, 0], rows[:, :, 1:, 1], axis=2), axis=2)
 
 
-def blur(images: Array) -> Array:
-    """[1, 2, 1] / 4 along both axes, zeros around."""
-    padded = jnp.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    rows = padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]
-    return (rows[:, :, :-2] + 2 * rows[:, :, 1:-1] + rows[:, :, 2:]) / 16
+def _blurred(even: Array, odd: Array, axis: int) -> tuple[Array, Array]:
+    """Even and odd pixels of a line, after its blur."""
+    return (_shifted(odd, axis, 1) + 2 * even + odd) / 4, (even + 2 * odd + _shifted(even, axis, -1)) / 4
+
+
+def _shifted(images: Array, axis: int, by: int) -> Array:
+    """Moved by one pixel, a zero coming in."""
+    edges = [(0, 0, 0)] * images.ndim
+    edges[axis] = (by, -by, 0)
+    return jax.lax.pad(images, jnp.zeros((), images.dtype), edges)
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
