@@ -192,6 +192,36 @@ def reproduce(
             typer.echo(f"Report: {write_report(folder)}")
 
 
+CONVERT_HELP = """Turn a checkpoint into the safetensors that lsi-stylegan reads.
+
+\b
+SOURCE is one of
+  StyleGAN      state dict of the public PyTorch port (g_mapping.*, g_synthesis.*)
+  StyleGAN2     checkpoint of the common PyTorch port (g_ema)
+  CLIP          Hugging Face directory with the model and its tokenizer
+docs/how-to/stylegan-and-clip.md says where they come from.
+"""
+
+
+@app.command(epilog=EXIT_CODES, help=CONVERT_HELP, short_help="Checkpoints of StyleGAN and CLIP to safetensors.")
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="File or directory.")],
+    to: Annotated[Path, typer.Option(help="Directory to write to; the same for generator and CLIP.")],
+    kind: Annotated[
+        str | None, typer.Option(metavar="stylegan1|stylegan2|clip", help="What it is, if its names do not tell.")
+    ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--i-trust-this-file", help="Unpickle it for real: code in it is run, in a process of its own."),
+    ] = False,
+) -> None:
+    with _explained(FAILURE):
+        from dqd.domains.latent.convert import convert as write
+
+        for path in write(source, to, kind, trust=trust):
+            typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
 # Searching ------------------------------------------------------------------------------------------------------------
 
 

@@ -173,6 +173,8 @@ class CLIP:
 
 def scorer(model: CLIP, tokenizer: Tokenizer, prompts: Sequence[str], *, proper: bool = False) -> PromptScorer:
     """A scorer of these prompts; the text tower has done its work then and is not kept."""
+    if len(tokenizer) > len(model.text.tokens):
+        raise ValueError(f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(model.text.tokens):,}")
     numbers = jnp.asarray(tokenizer.batch(prompts, len(model.text.positions)))
     return PromptScorer(model.image, unit(model.text(numbers)), tuple(prompts), proper)
 

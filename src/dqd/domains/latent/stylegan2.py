@@ -36,7 +36,6 @@ from dqd.types import matmul, pytree
 GAIN = math.sqrt(2)  # of every LeakyReLU
 MAPPING_RATE = 0.01  # lr_mul
 EPSILON = 1e-8
-BLUR = np.array([1.0, 3, 3, 1]) / 4  # sums to 2: the zeros between the pixels of a transposed convolution take half
 
 # A transposed convolution of stride 2: of pixels (p, q), an even output pixel sees the outer taps, an odd one the
 # middle.
@@ -136,9 +135,14 @@ def blurred(found: Array) -> Array:
     rows = weave(found[:, :, :, 0], found[:, :, :, 1], axis=1)
     images = weave(rows[:, :, :, 0], rows[:, :, :, 1], axis=2)  # the last row and column are zeros
     padded = jnp.pad(images, ((0, 0), (1, 0), (1, 0), (0, 0)))
-    high, wide = padded.shape[1] - 3, padded.shape[2] - 3
-    rows = sum(float(tap) * padded[:, i : i + high] for i, tap in enumerate(BLUR))
-    return sum(float(tap) * rows[:, :, i : i + wide] for i, tap in enumerate(BLUR))  # type: ignore[return-value]
+    return _filtered(_filtered(padded, axis=1), axis=2)
+
+
+def _filtered(images: Array, axis: int) -> Array:
+    """[1, 3, 3, 1] / 4 along an axis: it sums to 2, as half of what a transposed convolution sees are zeros."""
+    size = images.shape[axis] - 3
+    a, b, c, d = (jax.lax.slice_in_dim(images, start, start + size, axis=axis) for start in range(4))
+    return (a + 3 * (b + c) + d) / 4
 
 
 def enlarged(images: Array) -> Array:

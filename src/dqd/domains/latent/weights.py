@@ -65,7 +65,7 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], about
     handle, aside = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     os.close(handle)
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in tensors.items()}, aside, dict(about))
+        save_file({name: np.asarray(array, order="C") for name, array in tensors.items()}, aside, dict(about))
         Path(aside).chmod(0o644)  # safetensors writes for the owner alone
         Path(aside).replace(target)
     except BaseException:
