@@ -65,7 +65,7 @@ class AuthorsWay(Domain):
 
 def make_domain(arguments: argparse.Namespace, dtype: str, chunk: int) -> LatentDomain:
     generator = stylegan.from_tensors(stylegan.random_tensors(arguments.resolution, width=arguments.width), dtype)
-    sizes: dict[str, Any] = SMALL_CLIP if arguments.small_clip else {"text": (512, 1)}
+    sizes: dict[str, Any] = SMALL_CLIP if arguments.small_clip else {"text": (64, 1), "vocabulary": 64}
     model = clip_weights.from_tensors(clip_weights.random_tensors(**sizes), dtype)
     texts = jax.random.normal(jax.random.key(1), (len(PROMPTS), model.image.projection.shape[1]))
     scorer = clip.PromptScorer(model.image, clip.unit(texts), PROMPTS)

@@ -19,9 +19,10 @@ import jax.numpy as jnp
 
 from dqd.archives.grid import Grid
 from dqd.domains.latent import clip, clip_weights, stylegan, stylegan2, weights
-from dqd.domains.latent.domain import LatentDomain, Problem, images_per_pass
+from dqd.domains.latent.domain import LatentDomain, images_per_pass
 from dqd.domains.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
 from dqd.domains.latent.tokenizer import Tokenizer
+from dqd.domains.problem import Problem
 from dqd.names import check_known, known
 
 
@@ -56,14 +57,14 @@ def build(
     *,
     objective: str | None = None,
     measures: Sequence[str] | None = None,
-    weights: str | os.PathLike[str],
+    weights: str | os.PathLike[str] | None = None,
     space: str = "w",
     resolution: int = 200,
     fresh_noise: bool = True,
     proper_preprocessing: bool = False,
     dtype: str | None = None,
     chunk: int | None = None,
-) -> Problem:
+) -> Problem[LatentDomain]:
     """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
 
     Args:
@@ -77,6 +78,11 @@ def build(
     wanted = known("prompt set", prompts, PROMPTS)
     wanted = Prompts(objective or wanted.objective, tuple(measures or wanted.measures))
     check_known("space", space, SPACES)
+    if weights is None:
+        raise ValueError(
+            "weights: lsi-stylegan needs those of StyleGAN and CLIP, which you bring yourself; "
+            "fill a directory with `dqd convert` and name it (docs/how-to/stylegan-and-clip.md)"
+        )
     dtype = dtype or ("float32" if jax.default_backend() == "cpu" else "bfloat16")
     check_known("dtype", dtype, DTYPES)
     generator, model, tokenizer = load(weights, dtype)
@@ -122,7 +128,7 @@ def assemble(
     fresh_noise: bool = True,
     proper_preprocessing: bool = False,
     chunk: int | None = None,
-) -> Problem:
+) -> Problem[LatentDomain]:
     """The problem of networks at hand."""
     texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
     for text in texts:
