@@ -227,16 +227,7 @@ class Result:
             yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
 
     def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        grid = self.archive.tessellation
-        cells = np.flatnonzero(np.asarray(self.archive.objective) > -np.inf)
-        names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
-        return {
-            "cell": cells.astype(np.int32),
-            **{name: np.asarray(getattr(self.archive, name))[cells] for name in names},
-            "grid_lower": np.asarray(grid.lower, np.float64),
-            "grid_upper": np.asarray(grid.upper, np.float64),
-            "grid_shape": np.asarray(grid.shape, np.int64),
-        }
+        return archive_arrays(self.archive, solutions)
 
     def __repr__(self) -> str:
         return (
@@ -331,3 +322,17 @@ def _view(objective: Any) -> dict[str, np.ndarray]:
     objective = np.asarray(objective)
     cells = np.flatnonzero(objective > -np.inf)
     return {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}
+
+
+def archive_arrays(archive: Archive, solutions: bool = True) -> dict[str, np.ndarray]:
+    """The elites and the grid as the arrays of a record."""
+    grid = archive.tessellation
+    cells = np.flatnonzero(np.asarray(archive.objective) > -np.inf)
+    names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
+    return {
+        "cell": cells.astype(np.int32),
+        **{name: np.asarray(getattr(archive, name))[cells] for name in names},
+        "grid_lower": np.asarray(grid.lower, np.float64),
+        "grid_upper": np.asarray(grid.upper, np.float64),
+        "grid_shape": np.asarray(grid.shape, np.int64),
+    }
