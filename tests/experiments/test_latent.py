@@ -95,6 +95,15 @@ def test_adam_climbs_to_the_top_of_a_sphere_and_stays_within_bounds():
     assert held.solution.tolist() == jnp.ones(4).tolist()
 
 
+def test_what_adam_found_is_judged_by_the_final_judge():
+    import dataclasses
+
+    problem = make_problem("lsi-digits")
+    stern = dataclasses.replace(problem.domain, objective="-ink", measures=("ink", "slant"))
+    found = ascend(dataclasses.replace(problem, final=stern, salts=(1, 2)), 1)
+    assert found.objective == pytest.approx(100 - 10 * float(found.measures[0]), rel=1e-4)
+
+
 # The command line -----------------------------------------------------------------------------------------------------
 
 
