@@ -13,10 +13,11 @@ This module holds data and imports JAX only when something is made from it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from dqd.names import known
 
 if TYPE_CHECKING:
     from dqd.domains import Arm, LinearProjection
@@ -157,15 +158,6 @@ def preset(domain: str, algorithm: str, **overrides: Any) -> Emitter:
     from dqd import emitters
 
     return getattr(emitters, ALGORITHMS[algorithm].function)(**values)
-
-
-def known(kind: str, name: str, table: Mapping[str, Any]) -> Any:
-    """The entry of that name; an unknown name is answered with the nearest ones and the list of all."""
-    if name in table:
-        return table[name]
-    near = difflib.get_close_matches(name, table, n=2, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    raise ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(table)}")
 
 
 def _same_kind(name: str, value: Any, published: Any) -> Any:
