@@ -1,4 +1,4 @@
-"""From the arrays of the fetched packages to ours: names of our own, normalisations folded into convolutions. No JAX."""
+"""From the arrays of the packages to ours: names of our own, normalisations folded into convolutions. No JAX."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def generator(mapping: Arrays, synthesis: Arrays) -> Arrays:
             ours[f"{name}.{conv}.depthwise"] = synthesis[f"{theirs}.{conv}.conv.weight_dw"][:, 0, 0]
             ours[f"{name}.{conv}.pointwise"] = next(weights)[:, :, 0, 0]
     image = f"m.layers.{LEVELS - 1}.to_img"
-    ours |= {"image.weight": synthesis[f"{image}.conv.weight"][:, :, 0, 0], "image.bias": synthesis[f"{image}.bias"].ravel()}
+    ours |= {
+        "image.weight": synthesis[f"{image}.conv.weight"][:, :, 0, 0],
+        "image.bias": synthesis[f"{image}.bias"].ravel(),
+    }
     return ours | _modulation(synthesis, f"{image}.conv", "image", 1)
 
 
@@ -61,7 +64,10 @@ def dlib(arrays: Arrays, names: tuple[str, ...]) -> Arrays:
         ours[f"{name}.bias"] = arrays[f"layer_{i}_bias"] * scale + offset
     ours |= {"out.weight": arrays["layer_1_weights"], "out.bias": arrays["layer_1_bias"]}
     if "layer_4_weights" in arrays:  # the gender network: its dense layers are each preceded by a factor
-        ours |= {"dense.weight": arrays["layer_4_weights"] * arrays["layer_5_scalar"], "dense.bias": arrays["layer_4_bias"]}
+        ours |= {
+            "dense.weight": arrays["layer_4_weights"] * arrays["layer_5_scalar"],
+            "dense.bias": arrays["layer_4_bias"],
+        }
         ours["out.weight"] = ours["out.weight"] * arrays["layer_2_scalar"]
     return ours
 
@@ -87,7 +93,11 @@ def parser(arrays: Arrays) -> Arrays:
     named |= {"fuse.conv": "ffm.convblk", "out.conv": "conv_out.conv"}
     for name, theirs in named.items():
         ours |= _folded(arrays, name, f"{theirs}.conv", f"{theirs}.bn")
-    for name, theirs in {"fuse.squeeze": "ffm.conv1", "fuse.excite": "ffm.conv2", "out.classes": "conv_out.conv_out"}.items():
+    for name, theirs in {
+        "fuse.squeeze": "ffm.conv1",
+        "fuse.excite": "ffm.conv2",
+        "out.classes": "conv_out.conv_out",
+    }.items():
         ours |= _folded(arrays, name, theirs, None)
     return ours
 

@@ -78,7 +78,7 @@ def _conv(part: Weights, x: Array, stride: int = 1, padding: int = 0) -> Array:
 
 
 def _residual(block: Weights, x: Array) -> Array:
-    """Two convolutions beside a shortcut. Where channels grow, size halves and the smaller side is padded with zeros."""
+    """Two convolutions beside a shortcut. Where channels grow, size halves; the smaller side is padded with zeros."""
     grows = block["first"]["weight"].shape[0] != x.shape[1]
     y = jax.nn.relu(_conv(block["first"], x, stride=2) if grows else _conv(block["first"], x, padding=1))
     y = _conv(block["second"], y, padding=1)
@@ -115,7 +115,10 @@ class AgeAndGender:
     names: tuple[str, ...] = static(default=("age", "gender"))
 
     def scores(self, images: Array) -> Array:
-        columns = {"age": _ages(_cast(self.age, images), images), "gender": _log_odds(_cast(self.gender, images), images)}
+        columns = {
+            "age": _ages(_cast(self.age, images), images),
+            "gender": _log_odds(_cast(self.gender, images), images),
+        }
         return jnp.stack([columns[name] for name in self.names], axis=1)
 
 

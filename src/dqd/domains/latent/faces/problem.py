@@ -1,6 +1,6 @@
 """`lsi-faces`: a map of faces, chosen by the names of scores.
 
-On a CPU the search looks at a preview of each face; at the end every elite is drawn and scored anew by the full network,
+On a CPU the search looks at a preview of each face; at the end the full network draws and scores every elite anew,
 and only those numbers count. On a GPU the full network is used throughout.
 """
 
@@ -24,15 +24,15 @@ from dqd.domains.latent.spaces import Identity, Mapped, Space, Whitened
 from dqd.names import check_known
 from dqd.types import pytree, replace
 
-# Unit, and the range of a grid: the 1 % and 99 % quantiles of 512 random faces, drawn in full, and rounded outwards.
+# What it means, and the range of a grid: about the 1 % and 99 % quantiles of 400 random faces.
 SCORES: dict[str, tuple[str, tuple[float, float]]] = {
-    "age": ("predicted age (years)", (0.0, 70.0)),
-    "gender": ("gender score (log-odds)", (-25.0, 25.0)),
+    "age": ("predicted age (years)", (0.0, 75.0)),
+    "gender": ("gender score (log-odds)", (-36.0, 14.0)),
     "hair-area": ("hair (% of the frame)", (0.0, 50.0)),
     "hair-redness": ("redness of hair (%)", (-5.0, 30.0)),
-    "hair-darkness": ("darkness of hair (%)", (20.0, 100.0)),
-    "glasses": ("glasses (% of the frame)", (0.0, 6.0)),
-    "hat": ("hat (% of the frame)", (0.0, 20.0)),
+    "hair-darkness": ("darkness of hair (%)", (15.0, 85.0)),
+    "glasses": ("glasses (% of the frame)", (0.0, 8.0)),
+    "hat": ("hat (% of the frame)", (0.0, 32.0)),
 }
 OBJECTIVE, MEASURES = "hair-redness", ("age", "hair-area")
 RESOLUTION = 25

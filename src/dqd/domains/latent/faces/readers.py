@@ -11,7 +11,7 @@ import math
 import pickletools
 from collections.abc import Iterator
 from typing import Any
-from xml.etree import ElementTree  # noqa: S405  the bytes were checked against a pinned hash before
+from xml.etree import ElementTree  # its input was checked against a pinned hash
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def _openvino_constant(data: dict[str, str], weights: bytes) -> np.ndarray:
     return np.frombuffer(weights, kind, math.prod(shape), start).reshape(shape)
 
 
-# ONNX: a protocol buffer, of which only the initialisers are wanted ------------------------------------------------------
+# ONNX: a protocol buffer, of which only the initialisers are wanted --------------------------------------------------
 
 MODEL_GRAPH, GRAPH_INITIALIZER = 7, 5
 TENSOR_DIMS, TENSOR_TYPE, TENSOR_NAME, TENSOR_RAW = 1, 2, 8, 9
@@ -117,7 +117,7 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
     raise ValueError("ONNX: the file is cut short")
 
 
-# PyTorch before its zip format: five pickles, then the bytes of every storage -------------------------------------------
+# PyTorch before its zip format: five pickles, then the bytes of every storage -----------------------------------------
 
 MAGIC = 0x1950A86A20F9469CFC6C
 ITEM_BYTES = {"FloatStorage": np.float32, "LongStorage": np.int64}
@@ -159,7 +159,7 @@ def _data(file: io.BytesIO) -> Any:
     """One pickle as plain data. Names of classes stay names; only tensors and dictionaries are made of them."""
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {}
     for opcode, argument, _ in pickletools.genops(file):
         name = opcode.name
         if name in ("BININT", "BININT1", "BININT2", "LONG1", "BINUNICODE"):

@@ -58,7 +58,7 @@ def read(name: str, shapes: Shapes, source: Path | None = None) -> dict[str, Any
     try:
         arrays = load_file(path)
     except (SafetensorError, ValueError) as error:
-        raise ValueError(f"{path}: not a whole safetensors file ({error}); delete it and run `dqd fetch faces`") from None
+        raise ValueError(f"{path}: not a whole safetensors file ({error}); delete it, run `dqd fetch faces`") from None
     check(arrays, shapes, str(path))
     return nested({key: array.astype(np.float32) for key, array in arrays.items()})
 
