@@ -28,7 +28,7 @@ def test_jacobians_equal_finite_differences(name):
     domain = toys.domain(**OPTIONS[name])
     if domain.cutouts is not None:  # every solution has crops of its own: along a line they must stay the same
         domain = replace(domain, cutouts=Cutouts(count=3, size=5, smallest=1.0, largest=1.0))
-    report = dqd.check_jacobian(domain, toys.solutions(3))
+    report = dqd.check_jacobian(toys.Compiled(domain), toys.solutions(1), step=1e-3)
     assert report, report.message
     assert np.max(report.errors) < 1e-6
 
@@ -37,19 +37,19 @@ def test_jacobians_equal_finite_differences(name):
 def test_a_batch_has_the_jacobians_of_its_members():
     domain, solutions = toys.domain(), toys.solutions(5)
     found = domain.evaluate_with_jacobian(solutions)
-    for x, rows in zip(solutions, found.jacobian, strict=True):
-        assert_allclose(rows, jax.jacobian(lambda x: jnp.concatenate([jnp.reshape(p, -1) for p in domain.score(x)]))(x))
+    each = jax.vmap(jax.jacobian(lambda x: jnp.concatenate([jnp.reshape(part, -1) for part in domain.score(x)])))
+    assert_allclose(found.jacobian, each(solutions), rtol=1e-9)
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("chunk", [1, 3])
 def test_the_length_of_a_pass_never_changes_a_value(chunk, fresh):
     whole, chunked = toys.domain(chunk=100, fresh=fresh), toys.domain(chunk=chunk, fresh=fresh)
     solutions = toys.solutions(7)
-    expected, found = (jax.jit(lambda d: d.evaluate_with_jacobian(solutions))(d) for d in (whole, chunked))
+    expected, found = (jax.jit(d.evaluate_with_jacobian)(solutions) for d in (whole, chunked))
     for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
         assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    plain = chunked.evaluate(solutions)
+    plain = jax.jit(chunked.evaluate)(solutions)
     assert plain.objective.shape == (7,)
     assert_allclose(plain.measures, expected.measures, rtol=1e-5, atol=1e-6)
 
@@ -102,14 +102,14 @@ def test_keys_differ_when_one_bit_or_the_order_differs():
     nearly = x.copy()
     nearly[3] = np.nextafter(nearly[3], 1)
     rows = jnp.asarray(np.stack([x, nearly, x[::-1], -x, 0 * x]))
-    keys = [tuple(key) for key in np.asarray(jax.random.key_data(solution_keys(rows, 0))).tolist()]
+    keys = [tuple(key) for key in np.asarray(jax.random.key_data(solution_keys(rows, 0, "noise"))).tolist()]
     assert len(set(keys)) == 5
-    again = np.asarray(jax.random.key_data(solution_keys(rows[:1], 0))).tolist()
+    again = np.asarray(jax.random.key_data(solution_keys(rows[:1], 0, "noise"))).tolist()
     assert keys[0] == tuple(again[0])
 
 
 def test_noise_looks_random_over_many_solutions():
-    keys = solution_keys(jax.random.normal(jax.random.key(2), (4000, 8)), 0)
+    keys = solution_keys(jax.random.normal(jax.random.key(2), (4000, 8)), 0, "noise")
     normals = np.asarray(jax.vmap(lambda key: jax.random.normal(key))(keys))
     assert abs(normals.mean()) < 5 / np.sqrt(4000)
     assert abs(normals.std() - 1) < 0.05

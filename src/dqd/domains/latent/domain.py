@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -112,17 +112,18 @@ class LatentDomain(Domain):
 
     def outputs(self, solutions: Array) -> Array:
         """Raw objective and measures of one pass: (b, n) -> (b, 1 + k)."""
-        noise_keys, cutout_keys = jax.vmap(jax.random.split, out_axes=1)(solution_keys(solutions, self.salt))
-        images = self._images(solutions, noise_keys)
+        images = self._images(solutions)
         if self.cutouts is None:
             scores = self._scores(images)
         else:
-            scores = self.cutouts.mean(self._scores(self.cutouts.crops(images, cutout_keys)))
+            keys = solution_keys(solutions, self.salt, "cut-outs")
+            scores = self.cutouts.mean(self._scores(self.cutouts.crops(images, keys)))
         objective = scores[:, 0] - self.norm_penalty * jnp.mean(solutions**2, axis=1)
         return jnp.column_stack([objective, scores[:, 1:]]).astype(solutions.dtype)
 
-    def _images(self, solutions: Array, noise_keys: Array) -> Array:
-        return self.generator.images(self.space.latents(solutions), noise_keys if self.fresh else None)
+    def _images(self, solutions: Array) -> Array:
+        keys = solution_keys(solutions, self.salt, "noise") if self.fresh else None
+        return self.generator.images(self.space.latents(solutions), keys)
 
     def _scores(self, images: Array) -> Array:
         """Scores (b, 1 + k) in the order of objective and measures, from those scorers that are needed."""
@@ -154,8 +155,7 @@ class LatentDomain(Domain):
 
     def pictures(self, solutions: Array) -> Array:
         """One pass of `render`, for JAX to trace."""
-        noise_keys = jax.vmap(jax.random.split, out_axes=1)(solution_keys(solutions, self.salt))[0]
-        images = jnp.moveaxis(self._images(solutions, noise_keys).astype(jnp.float32), 1, -1)
+        images = jnp.moveaxis(self._images(solutions).astype(jnp.float32), 1, -1)
         levels = jnp.clip(jnp.round((images + 1) * 127.5), 0, 255).astype(jnp.uint8)
         return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
 
@@ -205,14 +205,14 @@ def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:
         yield jnp.asarray(np.concatenate([batch, np.repeat(batch[-1:], size - len(batch), axis=0)])), len(batch)
 
 
-def solution_keys(solutions: Array, salt: Any) -> Array:
-    """A random key for each solution (b, n) -> (b,) that depends on its bits and on nothing else but the salt."""
+def solution_keys(solutions: Array, salt: Any, purpose: Literal["noise", "cut-outs"]) -> Array:
+    """A random key for each solution, (b, n) -> (b,): it depends on its bits, the salt and the purpose alone."""
     words = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(solutions), jnp.uint32).reshape(len(solutions), -1)
     place = jnp.arange(1, words.shape[1] + 1, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)
     first = _mix(words + place)
     second = _mix(first ^ place)
     low, high = (jnp.sum(mixed, axis=1, dtype=jnp.uint32) for mixed in (first, second))
-    key = jax.random.key(salt)
+    key = jax.random.fold_in(jax.random.key(salt), ("noise", "cut-outs").index(purpose))
     return jax.vmap(lambda a, b: jax.random.fold_in(jax.random.fold_in(key, a), b))(low, high)
 
 
