@@ -21,7 +21,7 @@ def generator(mapping: Arrays, synthesis: Arrays) -> Arrays:
         ours |= {f"mapping.{i}.{kind}": a for i, a in enumerate(a for a in mapping.values() if a.shape == shape)}
     noise = iter(a[0, 0] for a in synthesis.values() if a.ndim == 4 and a.shape[:2] == (1, 1) and a.size > 1)
     weights = iter(a for name, a in synthesis.items() if re.fullmatch(r"Mul_\d+_copy", name))
-    ours |= {"start.constant": synthesis["m.input.input"][0], "start.weight": next(weights)}
+    ours |= {"start.constant": synthesis["m.input.input"][0], "start.weight": _channels_last(next(weights))}
     ours |= _finish(synthesis, "m.conv1", "start", next(noise)) | _modulation(synthesis, "m.conv1.conv", "start", 9)
     for level in range(LEVELS):
         theirs, name = f"m.layers.{level}", f"levels.{level}"
@@ -60,7 +60,7 @@ def dlib(arrays: Arrays, names: tuple[str, ...]) -> Arrays:
     ours: Arrays = {}
     for name, i in zip(names, kernels, strict=True):
         scale, offset = arrays[f"layer_{i - 1}_scale"].ravel(), arrays[f"layer_{i - 1}_offset"].ravel()
-        ours[f"{name}.weight"] = arrays[f"layer_{i}_weights"] * scale[:, None, None, None]
+        ours[f"{name}.weight"] = _channels_last(arrays[f"layer_{i}_weights"]) * scale
         ours[f"{name}.bias"] = arrays[f"layer_{i}_bias"] * scale + offset
     ours |= {"out.weight": arrays["layer_1_weights"], "out.bias": arrays["layer_1_bias"]}
     if "layer_4_weights" in arrays:  # the gender network: its dense layers are each preceded by a factor
@@ -103,9 +103,14 @@ def parser(arrays: Arrays) -> Arrays:
 
 
 def _folded(arrays: Arrays, name: str, conv: str, norm: str | None) -> Arrays:
-    weight = arrays[f"{conv}.weight"]
+    weight = _channels_last(arrays[f"{conv}.weight"])
     if norm is None:
-        return {f"{name}.weight": weight, f"{name}.bias": np.zeros(len(weight), np.float32)}
+        return {f"{name}.weight": weight, f"{name}.bias": np.zeros(weight.shape[-1], np.float32)}
     scale = arrays[f"{norm}.weight"] / np.sqrt(arrays[f"{norm}.running_var"] + EPSILON)
     bias = arrays[f"{norm}.bias"] - scale * arrays[f"{norm}.running_mean"]
-    return {f"{name}.weight": weight * scale[:, None, None, None], f"{name}.bias": bias}
+    return {f"{name}.weight": weight * scale, f"{name}.bias": bias}
+
+
+def _channels_last(weight: np.ndarray) -> np.ndarray:
+    """(out, in, k, k) -> (k, k, in, out)"""
+    return weight.transpose(2, 3, 1, 0)

@@ -41,7 +41,7 @@ Weights = dict[str, Any]
 
 
 def _shapes(convolutions: Any) -> dict[str, tuple[int, ...]]:
-    weights = {f"{name}.weight": (out, inside, k, k) for name, out, inside, k in convolutions}
+    weights = {f"{name}.weight": (k, k, inside, out) for name, out, inside, k in convolutions}
     return weights | {f"{name}.bias": (out,) for name, out, _, _ in convolutions}
 
 
@@ -56,30 +56,31 @@ def gender_shapes() -> dict[str, tuple[int, ...]]:
 
 def age_logits(weights: Weights, chips: Array) -> Array:
     """(b, 81) of normalised chips (b, 3, 64, 64)."""
-    x = jax.nn.relu(_conv(weights["stem"], chips, stride=2))
-    x = -jax.lax.reduce_window(-x, jnp.inf, jax.lax.min, (1, 1, 3, 3), (1, 1, 2, 2), "VALID")
+    x = jax.nn.relu(_conv(weights["stem"], jnp.moveaxis(chips, 1, -1), stride=2))
+    x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "VALID")
     for block in weights["blocks"].values():
         x = _residual(block, x)
-    return jnp.mean(x, axis=(2, 3)) @ weights["out"]["weight"] + weights["out"]["bias"]
+    return jnp.mean(x, axis=(1, 2)) @ weights["out"]["weight"] + weights["out"]["bias"]
 
 
 def gender_logits(weights: Weights, chips: Array) -> Array:
     """(b, 2), female and male, of normalised chips (b, 3, 32, 32)."""
-    x = chips
+    x = jnp.moveaxis(chips, 1, -1)
     for layer in range(len(GENDER_CONVOLUTIONS)):
         x = jax.nn.relu(_conv(weights[str(layer)], x, padding=1))
         x = _halved(x) if layer % 2 else x
+    x = jnp.moveaxis(x, -1, 1)  # the dense layer counts channel by channel
     x = jax.nn.relu(x.reshape(x.shape[0], -1) @ weights["dense"]["weight"] + weights["dense"]["bias"])
     return x @ weights["out"]["weight"] + weights["out"]["bias"]
 
 
 def _conv(part: Weights, x: Array, stride: int = 1, padding: int = 0) -> Array:
-    return convolution(x, part["weight"], part["bias"], stride=stride, padding=padding)
+    return convolution(x, part["weight"], stride, padding) + part["bias"]
 
 
 def _residual(block: Weights, x: Array) -> Array:
     """Two convolutions beside a shortcut. Where channels grow, size halves; the smaller side is padded with zeros."""
-    grows = block["first"]["weight"].shape[0] != x.shape[1]
+    grows = block["first"]["weight"].shape[-1] != x.shape[-1]
     y = jax.nn.relu(_conv(block["first"], x, stride=2) if grows else _conv(block["first"], x, padding=1))
     y = _conv(block["second"], y, padding=1)
     if not grows:
@@ -91,8 +92,8 @@ def _residual(block: Weights, x: Array) -> Array:
 
 def _halved(x: Array) -> Array:
     """Means of 2 x 2; a last odd row or column is left out."""
-    b, c, h, w = x.shape
-    return jnp.mean(x[:, :, : h // 2 * 2, : w // 2 * 2].reshape(b, c, h // 2, 2, w // 2, 2), axis=(3, 5))
+    b, h, w, c = x.shape
+    return jnp.mean(x[:, : h // 2 * 2, : w // 2 * 2].reshape(b, h // 2, 2, w // 2, 2, c), axis=(2, 4))
 
 
 def _padded(x: Array, size: tuple[int, ...]) -> Array:

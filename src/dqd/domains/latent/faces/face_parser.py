@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.domains.latent.faces.layers import area_means, convolution, linear_weights, pointwise, resample
+from dqd.domains.latent.faces.layers import area_means, convolution, linear_weights, resample
 from dqd.types import pytree, static
 
 CLASSES, GLASSES, HAIR, HAT = 19, 6, 17, 18
@@ -45,26 +45,26 @@ def convolutions() -> dict[str, tuple[int, int, int]]:
 
 def shapes() -> dict[str, tuple[int, ...]]:
     table = convolutions()
-    weights = {f"{name}.weight": (out, inside, k, k) for name, (out, inside, k) in table.items()}
+    weights = {f"{name}.weight": (k, k, inside, out) for name, (out, inside, k) in table.items()}
     return weights | {f"{name}.bias": (out,) for name, (out, _, _) in table.items()}
 
 
 def logits(weights: Weights, images: Array) -> Array:
     """(b, 19, h / 8, w / 8) of normalised images (b, 3, h, w), whose sides are multiples of 32."""
-    eighth, sixteenth, half_of_that = _backbone(weights, images)
+    eighth, sixteenth, half_of_that = _backbone(weights, jnp.moveaxis(images, 1, -1))
     average = jax.nn.relu(_conv(weights["average"], _mean(half_of_that)))
     deep = _doubled(_refined(weights["refine32"], half_of_that) + average)
     deep = jax.nn.relu(_conv(weights["head32"], deep))
     context = _doubled(_refined(weights["refine16"], sixteenth) + deep)
     context = jax.nn.relu(_conv(weights["head16"], context))
-    fused = _fused(weights["fuse"], jnp.concatenate([eighth, context], axis=1))
-    return _conv(weights["out"]["classes"], jax.nn.relu(_conv(weights["out"]["conv"], fused)))
+    fused = _fused(weights["fuse"], jnp.concatenate([eighth, context], axis=-1))
+    return jnp.moveaxis(_conv(weights["out"]["classes"], jax.nn.relu(_conv(weights["out"]["conv"], fused))), -1, 1)
 
 
 def _backbone(weights: Weights, images: Array) -> tuple[Array, Array, Array]:
     """ResNet-18: features at 1/8, 1/16 and 1/32 of the size."""
     x = jax.nn.relu(_conv(weights["stem"], images, stride=2))
-    x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
     found = []
     for stage, (_, _, stride) in enumerate(STAGES):
         for block in range(2):
@@ -91,18 +91,17 @@ def _fused(part: Weights, x: Array) -> Array:
 
 
 def _conv(part: Weights, x: Array, stride: int = 1) -> Array:
-    kernel = part["weight"].shape[-1]
-    if kernel == 1:
-        return pointwise(x[:, :, ::stride, ::stride], part["weight"][:, :, 0, 0]) + part["bias"][:, None, None]
-    return convolution(x, part["weight"], part["bias"], stride=stride, padding=kernel // 2)
+    if len(part["weight"]) == 1:
+        return x[:, ::stride, ::stride] @ part["weight"][0, 0] + part["bias"]
+    return convolution(x, part["weight"], stride, len(part["weight"]) // 2) + part["bias"]
 
 
 def _mean(x: Array) -> Array:
-    return jnp.mean(x, axis=(2, 3), keepdims=True)
+    return jnp.mean(x, axis=(1, 2), keepdims=True)
 
 
 def _doubled(x: Array) -> Array:
-    return jnp.repeat(jnp.repeat(x, 2, axis=2), 2, axis=3)
+    return jnp.repeat(jnp.repeat(x, 2, axis=1), 2, axis=2)
 
 
 def masks(weights: Weights, images: Array) -> Array:

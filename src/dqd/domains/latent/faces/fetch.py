@@ -11,7 +11,7 @@ from dqd.domains.latent.faces import convert, weights
 from dqd.domains.latent.faces.packages import PACKAGES, FetchError, Members, Say, download
 from dqd.domains.latent.faces.readers import read_onnx, read_openvino, read_torch
 
-FORMAT = 1
+FORMAT = 2
 MEANING = """What these licences mean: the files were published for research; keep them and images made from them out of
 products unless you have cleared the rights of the teacher and of the data. They are not part of dqd and were not
 copied into it. Scores of age and gender are guesses of small networks, biased like the pictures they learnt from."""

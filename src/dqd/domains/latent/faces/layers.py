@@ -1,7 +1,8 @@
-"""The few layers that all face networks are made of. Images and features are (b, channels, height, width)."""
+"""The few layers that all face networks are made of. Images are (b, channels, height, width)."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -10,12 +11,37 @@ import numpy as np
 from jax import Array
 
 
-def convolution(x: Array, weight: Array, bias: Array | None = None, *, stride: int = 1, padding: int = 0) -> Array:
-    """An ordinary convolution: weight (out, in, k, k), bias (out,)."""
-    y = jax.lax.conv_general_dilated(
-        x, weight, (stride, stride), [(padding, padding)] * 2, dimension_numbers=("NCHW", "OIHW", "NCHW")
-    )
-    return y if bias is None else y + bias[:, None, None]
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3))
+def convolution(x: Array, weight: Array, stride: int = 1, padding: int = 0) -> Array:
+    """An ordinary convolution, channels last: x (b, h, w, in), weight (k, k, in, out). Weights are frozen.
+
+    Inside a loop, XLA's fast convolution on a CPU is reached by this order of the axes alone; another one is a hundred
+    times slower. The gradient that JAX derives has another one, hence the gradient by hand.
+    """
+    return _channels_last(x, weight, stride, (padding, padding))
+
+
+def _channels_last(x: Array, weight: Array, stride: int, padding: tuple[int, int]) -> Array:
+    axes = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, weight, (stride, stride), [padding] * 2, dimension_numbers=axes)
+
+
+def _forward(x: Array, weight: Array, stride: int, padding: int) -> tuple[Array, tuple[int, Array]]:
+    return _channels_last(x, weight, stride, (padding, padding)), (x.shape[1], weight)
+
+
+def _backward(stride: int, padding: int, kept: tuple[int, Array], slope: Array) -> tuple[Array, None]:
+    """The slope spread by the stride, convolved with the kernel turned round."""
+    size, weight = kept
+    zero, spread = jnp.zeros((), slope.dtype), (0, 0, stride - 1)
+    slope = jax.lax.pad(slope, zero, [(0, 0, 0), spread, spread, (0, 0, 0)])
+    before = len(weight) - 1 - padding
+    after = size + padding - slope.shape[1]
+    turned = jnp.swapaxes(weight[::-1, ::-1], 2, 3)
+    return _channels_last(slope, turned, 1, (before, after)), None
+
+
+convolution.defvjp(_forward, _backward)
 
 
 def pointwise(x: Array, weight: Array, result: Any = None) -> Array:
@@ -23,8 +49,9 @@ def pointwise(x: Array, weight: Array, result: Any = None) -> Array:
     return jnp.einsum("oc,bchw->bohw", weight, x, preferred_element_type=result)
 
 
+@jax.custom_vjp
 def depthwise(x: Array, weight: Array) -> Array:
-    """A 3 x 3 convolution of each channel by itself, weight (channels, 3, 3).
+    """A 3 x 3 convolution of each channel by itself, weight (channels, 3, 3). Weights are frozen.
 
     Nine shifted products fuse into one pass over memory; XLA's depthwise convolution takes 40 times as long on a CPU.
     """
@@ -37,6 +64,14 @@ def depthwise(x: Array, weight: Array) -> Array:
     )
 
 
+# The gradient is such a convolution too. JAX would derive nine passes over memory instead of one.
+depthwise.defvjp(
+    lambda x, weight: (depthwise(x, weight), weight),
+    lambda weight, slope: (depthwise(slope, weight[:, ::-1, ::-1]), None),
+)
+
+
+@jax.custom_vjp
 def inverse_haar(x: Array) -> Array:
     """Twice as high and wide, a quarter of the channels: means first, then for each of them three details."""
     b, channels, height, width = x.shape
@@ -55,7 +90,10 @@ def haar(x: Array) -> Array:
     mean, vertical = a + right + below + both, a + right - below - both
     horizontal, diagonal = a - right + below - both, a - right - below + both
     details = jnp.stack([vertical, horizontal, diagonal], axis=2).reshape(b, 3 * c, height // 2, width // 2)
-    return 0.5 * jnp.concatenate([mean, details], axis=1)
+    return jnp.concatenate([mean, details], axis=1) * jnp.asarray(0.5, x.dtype)
+
+
+inverse_haar.defvjp(lambda x: (inverse_haar(x), None), lambda _, slope: (haar(slope),))  # a rotation of each 2 x 2
 
 
 def leaky_relu(x: Array) -> Array:

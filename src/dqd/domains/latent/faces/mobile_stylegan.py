@@ -34,7 +34,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     table: dict[str, tuple[int, ...]] = {}
     for layer in range(DEPTH):
         table |= {f"mapping.{layer}.weight": (STYLE, STYLE), f"mapping.{layer}.bias": (STYLE,)}
-    table |= {"start.constant": (512, 4, 4), "start.weight": (512, 512, 3, 3), "start.noise": (4, 4)}
+    table |= {"start.constant": (512, 4, 4), "start.weight": (3, 3, 512, 512), "start.noise": (4, 4)}
     table |= {"start.bias": (512,), **_modulation("start", 512)}
     before, size = 512, 8
     for level, channels in enumerate(CHANNELS):
@@ -77,7 +77,8 @@ def features(weights: Weights, w: Array, levels: int, key: Array | None = None, 
     keys = iter([None] * convolutions if key is None else jax.vmap(jax.random.split, (0, None), 1)(key, convolutions))
     start = weights["start"]
     x = _modulated(start, start["constant"][None].astype(dtype), w)
-    x = _finished(start, convolution(x, start["weight"].astype(dtype), padding=1), next(keys))
+    x = convolution(jnp.moveaxis(x, 1, -1), start["weight"].astype(dtype), 1, 1)
+    x = _finished(start, jnp.moveaxis(x, -1, 1), next(keys))
     for level in range(levels):
         part = weights["levels"][str(level)]
         x = inverse_haar(_modulated(part["up"], x, w))

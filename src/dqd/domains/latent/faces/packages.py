@@ -121,9 +121,9 @@ def _by_link(package: Package) -> bytes:
     for index in _indexes():
         page = f"{index.rstrip('/')}/{package.name}/"
         try:
-            links = find_links(_get(page).decode("utf-8", "replace"))
+            links = find_links(get(page).decode("utf-8", "replace"))
             if package.file in links:
-                return _get(urllib.parse.urljoin(page, links[package.file]))
+                return get(urllib.parse.urljoin(page, links[package.file]))
             reasons.append(f"{package.file} is not listed")
         except (OSError, ValueError) as error:  # urllib's errors are OSErrors
             reasons.append(str(error))
@@ -145,7 +145,8 @@ def _setting(name: str) -> str | None:
     return found or _pip("config", "get", f"global.{name}").stdout.strip() or None
 
 
-def _get(url: str) -> bytes:
+def get(url: str) -> bytes:
+    """What lies at an address, with the certificates that pip is set to."""
     if urllib.parse.urlsplit(url).scheme not in ("https", "http", "file"):
         raise ValueError(f"{url}: not an address that is read here")
     context = ssl.create_default_context(cafile=_setting("cert"))
