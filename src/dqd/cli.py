@@ -1,4 +1,4 @@
-"""The command line: `dqd demo`, `dqd run`, `dqd reproduce`. Thin: names become presets, results words and pictures.
+"""The command line: `dqd demo`, `run`, `optimize`, `reproduce`. Thin: names become presets, results words and pictures.
 
 Nothing heavy is imported before a command needs it, so that `--help` answers at once.
 """
@@ -11,16 +11,18 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dqd import __version__
-from dqd.experiments import presets, suites
+from dqd import __version__, latent_cli
+from dqd.experiments import latent, presets, suites
 
 if TYPE_CHECKING:
+    from dqd.domains.problem import Problem
+    from dqd.emitters import Emitter
     from dqd.result import Result
 
 # LAPACK and XLA each bring a thread pool. Two pools on the same cores make the eigen-decompositions of CMA-ME many
@@ -33,7 +35,7 @@ Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted
 (after the first Ctrl-C, what was found so far is still shown and saved).
 """
 DEMO_ITERATIONS, DEMO_JOINTS = 5_000, 1_000
-DEMO_FILES = ("config.json", "metrics.jsonl", "archive.safetensors", "heatmap.png", "poses.png")
+DEMO_FILES = ("config.json", "metrics.jsonl", "archive.safetensors", "heatmap.png", "poses.png", "collage.png")
 
 app = typer.Typer(
     name="dqd",
@@ -81,17 +83,27 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for the pictures and the record; an older demo in it is replaced.")
     ] = Path("runs/demo"),
-    iterations: Annotated[int, typer.Option(min=1, help="How long to search.")] = DEMO_ITERATIONS,
+    iterations: Annotated[int | None, typer.Option(min=1, help="How long to search.")] = None,
+    domain: Annotated[str, typer.Option(metavar="arm|lsi-digits", help="What to search.")] = "arm",
 ) -> None:
-    """Let an arm of 1000 joints find a pose for every point it can reach, and draw what was found."""
+    """Let an arm of 1000 joints find a pose for every point it can reach, and draw what was found.
+
+    With lsi-digits: let a small image generator find a handwritten 3 for every thickness and slant.
+    """
     with _explained(USAGE):
+        if domain not in ("arm", "lsi-digits"):
+            raise ValueError(f"--domain: the demo knows arm and lsi-digits, got {domain!r}; see dqd run for others")
         _check_demo_folder(out)
+    if domain == "lsi-digits":
+        _demo_digits(out, iterations)
+    iterations = iterations or DEMO_ITERATIONS
     typer.echo(
         f"An arm of {DEMO_JOINTS:,} joints looks for a pose for every point in reach, its angles as equal as can be.\n"
         f"CMA-MEGA searches for {iterations:,} iterations; the first seconds go into compilation."
     )
     with _explained(FAILURE):
-        result = _illuminate("arm", "cma-mega", DEMO_JOINTS, 100, iterations, seed=0)
+        problem, emitter = presets.make_problem("arm", DEMO_JOINTS), presets.preset("arm", "cma-mega")
+        result = _illuminate(problem, emitter, iterations, seed=0)
         for name in DEMO_FILES:
             (out / name).unlink(missing_ok=True)
         result.save(out)
@@ -100,12 +112,13 @@ def demo(
     _leave(result)
 
 
-RUN_HELP = f"""Run one algorithm of the paper on one of its problems.
+RUN_HELP = f"""Run one algorithm of the paper on one of its problems, or on a latent space.
 
-The settings are those that produced the published tables.
+The settings are those that produced the published tables. Latent domains (lsi-...) have options of their own, and
+write a collage of the images found.
 
 \b
-Problems:   {"  ".join(presets.DOMAINS)}
+Problems:   {_columns(list(presets.PROBLEMS), indent=12)}
 Algorithms: {_columns(list(presets.ALGORITHMS), indent=12)}
 """
 
@@ -113,35 +126,112 @@ Algorithms: {_columns(list(presets.ALGORITHMS), indent=12)}
 @app.command(epilog=EXIT_CODES, help=RUN_HELP, short_help="Run one algorithm on one problem.")
 def run(
     domain: Annotated[str, typer.Option(metavar="NAME", help="Problem, one of the above.")],
-    algorithm: Annotated[str, typer.Option(metavar="NAME", help="Algorithm, one of the above.")],
-    n: Annotated[int, typer.Option("--n", min=1, help="Numbers in a solution.")] = 1000,
-    resolution: Annotated[int, typer.Option(min=1, help="Cells along each measure.")] = 100,
-    iterations: Annotated[int, typer.Option(min=0, help="Iterations.")] = presets.ITERATIONS,
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help="Algorithm, one of the above.")] = latent.ALGORITHM,
+    n: Annotated[int | None, typer.Option("--n", min=1, help="Numbers in a solution, by default 1000.")] = None,
+    resolution: Annotated[
+        int | None, typer.Option(min=1, help="Cells along each measure; default 100, lsi: the domain's own.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting of the algorithm; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="New folder for the record of the run.")] = None,
+    objective: latent_cli.Objective = None,
+    measure: latent_cli.Measures = None,
+    space: latent_cli.SpaceName = None,
+    weights: latent_cli.Weights = None,
+    prompts: latent_cli.Prompts = None,
+    preview: latent_cli.Preview = None,
+    fresh_noise: latent_cli.FreshNoise = None,
+    proper_preprocessing: latent_cli.Proper = None,
+    dtype: latent_cli.Dtype = None,
+    images: latent_cli.Images = None,
+    norm_penalty: latent_cli.Penalty = None,
+    cutouts: latent_cli.CutOuts = None,
+    out: Annotated[
+        Path | None, typer.Option(help="New folder for the record of the run; lsi: runs/DOMAIN unless told.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")] = False,
 ) -> None:
-    with _explained(USAGE):
+    options = latent_cli.given(
+        objective=objective,
+        measure=measure,
+        space=space,
+        weights=weights,
+        prompts=prompts,
+        preview=preview,
+        fresh_noise=fresh_noise,
+        proper_preprocessing=proper_preprocessing,
+        dtype=dtype,
+        images=images,
+        norm_penalty=norm_penalty,
+        cutouts=cutouts,
+    )
+    with _explained(USAGE), _precision(x64):
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
-        presets.make_domain(domain, n).grid(resolution)
-        presets.preset(domain, algorithm, **overrides)
+        emitter = presets.preset(domain, algorithm, **overrides)
         if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise FileExistsError(f"--out: {out} already exists and is not an empty folder; choose another name")
-    about = {"domain": domain, "algorithm": algorithm, "n": n, "resolution": resolution}
+        problem = presets.make_problem(domain, n, resolution, **latent_cli.builder_options(options))
+    if domain in latent.LATENT and out is None:
+        out = latent_cli.free_folder(domain)
+    about = {
+        "domain": domain,
+        "algorithm": algorithm,
+        "n": problem.x0.size,
+        "resolution": problem.grid.shape[0],
+        **({"options": options} if options else {}),
+    }
+    pace = latent.pace(domain)
     with _explained(FAILURE), _precision(x64):
-        result = _illuminate(domain, algorithm, n, resolution, iterations, seed, overrides, out=out, quiet=quiet)
+        length = pace.iterations if iterations is None else iterations
+        result = _illuminate(problem, emitter, length, seed, out=out, quiet=quiet, chunk=pace.chunk)
+        figures = latent_cli.finish(problem, result, out, _say(quiet)) if domain in latent.LATENT else {}
         if as_json:
-            typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings})))
+            typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings} | figures)))
         elif not quiet:
-            typer.echo(_table(about, result, out))
+            typer.echo("\n".join([_table(about, result, out), *filter(None, [latent_cli.words(figures)])]))
     _leave(result)
+
+
+@app.command(epilog=EXIT_CODES, short_help="One solution by Adam: the objective alone, no map.")
+def optimize(
+    domain: Annotated[str, typer.Option(metavar="NAME", help="Problem, as in dqd run.")],
+    iterations: Annotated[int, typer.Option(min=1, help="Steps of Adam.")] = 500,
+    learning_rate: Annotated[float, typer.Option(min=1e-9, help="Of Adam.")] = 0.01,
+    objective: latent_cli.Objective = None,
+    measure: latent_cli.Measures = None,
+    space: latent_cli.SpaceName = None,
+    weights: latent_cli.Weights = None,
+    prompts: latent_cli.Prompts = None,
+    out: Annotated[Path, typer.Option(help="lsi: the picture to write.")] = Path("runs/optimized.png"),
+) -> None:
+    """Climb the objective from the start of the search by plain gradient ascent: the paper's baseline in latent spaces.
+
+    The measures are only reported. For lsi domains the image found is written.
+    """
+    from dqd.experiments.optimize import ascend
+
+    options = latent_cli.given(objective=objective, measure=measure, space=space, weights=weights, prompts=prompts)
+    with _explained(USAGE):
+        problem = presets.make_problem(domain, **latent_cli.builder_options(options))
+    with _explained(FAILURE):
+        found = ascend(problem, iterations, learning_rate=learning_rate, say=_say_best)
+        typer.echo(f"best objective {found.objective:.4f} after {iterations:,} steps of Adam ({problem.labels[0]})")
+        for label, value in zip(problem.labels[1:], found.measures, strict=True):
+            typer.echo(f"  {label}: {value:.4f}")
+        if domain in latent.LATENT:
+            from dqd.report import collage
+
+            out.parent.mkdir(parents=True, exist_ok=True)
+            collage.save_image((problem.final or problem.domain).render(found.solution[None])[0], str(out))
+            typer.echo(f"  picture: {out}")
 
 
 REPRODUCE_HELP = f"""Run every trial behind a table of the paper and compare with what was published.
@@ -213,35 +303,48 @@ def fetch(
 
 
 def _illuminate(
-    domain: str,
-    algorithm: str,
-    n: int,
-    resolution: int,
-    iterations: int,
-    seed: int,
-    overrides: dict[str, Any] | None = None,
-    *,
-    out: Path | None = None,
-    quiet: bool = False,
+    problem: Problem[Any], emitter: Emitter, iterations: int, seed: int, *, quiet: bool = False, **options: Any
 ) -> Result:
-    import jax
-
     from dqd import cache
     from dqd.run import illuminate
 
     cache.enable()
-    problem = presets.make_domain(domain, n)
-    emitter = presets.preset(domain, algorithm, **(overrides or {}))
     return illuminate(
-        problem,
+        problem.domain,
         emitter,
-        problem.grid(resolution),
-        x0=jax.numpy.zeros(n),
+        problem.grid,
+        x0=problem.x0,
+        bounds=problem.bounds,
+        initial_sigma=problem.initial_sigma,
         iterations=iterations,
         seed=seed,
-        out=out,
         progress=not quiet,
+        **options,
     )
+
+
+def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
+    typer.echo(
+        "A small image generator looks for a handwritten 3 of every thickness and every slant.\n"
+        "CMA-MEGA (Adam) searches; the first seconds go into compilation."
+    )
+    with _explained(FAILURE):
+        problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
+        result = _illuminate(problem, emitter, iterations or latent.pace("lsi-digits").iterations, seed=0)
+        for name in DEMO_FILES:
+            (out / name).unlink(missing_ok=True)
+        result.save(out)
+        figures = latent_cli.finish(problem, result, out, _say(False))
+    typer.echo(_digits_words(result, latent_cli.words(figures), out))
+    _leave(result)
+
+
+def _say(quiet: bool) -> Callable[[str], None]:
+    return (lambda line: None) if quiet else (lambda line: typer.echo(line, err=True))
+
+
+def _say_best(done: int, best: float) -> None:
+    typer.echo(f"step {done:,}: best {best:.4f}", err=True)
 
 
 @contextlib.contextmanager
@@ -307,6 +410,19 @@ An objective of 100 means that all angles are equal: the best pose has {result.b
   record     {out}{os.sep}
 
 Next: dqd run --domain lp-sphere --algorithm cma-mega"""
+
+
+def _digits_words(result: Result, pictures: str, out: Path) -> str:
+    return f"""
+Found {len(result.elites):,} digits with {result.evaluations:,} evaluations and {result.gradients:,} gradients,
+in {result.seconds:.1f} s and {result.compile_seconds:.1f} s of compilation.
+They fill {result.coverage:.1f} % of the map. An objective of 100 means that the classifier is certain of a 3:
+the best has {result.best:.2f}, the mean is {result.mean:.2f}.
+
+{pictures}
+  record         {out}{os.sep}
+
+Next: dqd run --domain lsi-digits --objective digit-8 --measure width --measure slant"""
 
 
 def _draw_demo(result: Result, out: Path) -> None:

@@ -206,16 +206,7 @@ class Result:
                 yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
 
     def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        grid = self.archive.tessellation
-        cells = np.flatnonzero(np.asarray(self.archive.objective) > -np.inf)
-        names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
-        return {
-            "cell": cells.astype(np.int32),
-            **{name: np.asarray(getattr(self.archive, name))[cells] for name in names},
-            "grid_lower": np.asarray(grid.lower, np.float64),
-            "grid_upper": np.asarray(grid.upper, np.float64),
-            "grid_shape": np.asarray(grid.shape, np.int64),
-        }
+        return archive_arrays(self.archive, solutions)
 
     def __repr__(self) -> str:
         return (
@@ -288,3 +279,17 @@ class Results(Sequence[Result]):
 
     def __repr__(self) -> str:
         return f"Results(seeds={self.seeds}, qd_score={self.qd_score.round(3).tolist()})"
+
+
+def archive_arrays(archive: Archive, solutions: bool = True) -> dict[str, np.ndarray]:
+    """The elites and the grid as the arrays of a record."""
+    grid = archive.tessellation
+    cells = np.flatnonzero(np.asarray(archive.objective) > -np.inf)
+    names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
+    return {
+        "cell": cells.astype(np.int32),
+        **{name: np.asarray(getattr(archive, name))[cells] for name in names},
+        "grid_lower": np.asarray(grid.lower, np.float64),
+        "grid_upper": np.asarray(grid.upper, np.float64),
+        "grid_shape": np.asarray(grid.shape, np.int64),
+    }

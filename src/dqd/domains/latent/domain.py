@@ -13,7 +13,6 @@ luckiest of many; `reevaluate` with another salt shows what they are worth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import jax
@@ -21,10 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.grid import Grid
 from dqd.domains.domain import Domain
 from dqd.domains.latent.cutouts import Cutouts
 from dqd.domains.latent.spaces import Space
+from dqd.domains.problem import Problem as Problem
 from dqd.names import check_known
 from dqd.types import Evaluation, pytree, static
 
@@ -158,25 +157,6 @@ class LatentDomain(Domain):
         images = jnp.moveaxis(self._images(solutions).astype(jnp.float32), 1, -1)
         levels = jnp.clip(jnp.round((images + 1) * 127.5), 0, 255).astype(jnp.uint8)
         return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A domain with all that a search of it needs, as the builders of `lsi-digits` and its sisters return it.
-
-    Where `final` is set the scores of the search are provisional (a preview network, fresh noise): at the end the
-    elites are judged by it, once for every salt, and only what comes out counts.
-    """
-
-    domain: LatentDomain
-    grid: Grid
-    x0: Array  # (n,)
-    title: str
-    labels: tuple[str, ...]  # of the objective and of the measures
-    bounds: tuple[float, float] | None = None
-    initial_sigma: float = 1.0
-    final: LatentDomain | None = None
-    salts: tuple[int, ...] = (0,)
 
 
 def images_per_pass(cpu: int, gpu: int) -> int:
