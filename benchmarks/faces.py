@@ -1,6 +1,6 @@
 """Maps of faces: time, QD-score and coverage of one algorithm, on a CPU by a preview or on a GPU in full.
 
-    python benchmarks/faces.py --algorithm cma-mega --compare            two cores: beside random sampling, with a judge
+    python benchmarks/faces.py --compare                            two cores: beside random sampling, with a judge
     python benchmarks/faces.py --algorithm cma-mega-adam --iterations 10000 --resolution 200 --out runs/faces-adam
 
 The networks must be there (`dqd fetch faces`). Everything goes to --out: the record of the search (an interrupted one
@@ -18,17 +18,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from matplotlib import image
 
-from dqd import cache
+from dqd import cache, latent_cli
 from dqd.archives.archive import Archive
-from dqd.domains.latent import LatentDomain, Problem, reevaluate
-from dqd.domains.latent.faces.algorithms import ALGORITHMS, emitter
 from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE, build
-from dqd.report import draw, panels
+from dqd.experiments import latent, presets
 from dqd.run import illuminate
 
-BLOCKS, TILE = 8, 128  # of the collage: blocks along each measure, pixels of a face
 JUDGED = 100  # elites that the second age network looks at
 
 
@@ -59,7 +55,7 @@ def main() -> None:
         "searches": {name: figures for name, (_, figures) in found.items()},
     }
     for name, (archive, _) in found.items():
-        _draw(archive, problem, out, name)
+        latent_cli.pictures(problem, archive, problem.final or problem.domain, out / name)
         if arguments.compare:
             figures["searches"][name]["judge"] = _judged(archive, problem)
     (out / "figures.json").write_text(json.dumps(figures, indent=2) + "\n")
@@ -68,32 +64,31 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--algorithm", choices=list(ALGORITHMS), default="cma-mega")
+    parser.add_argument("--algorithm", choices=list(latent.LATENT["lsi-faces"].settings), default=latent.ALGORITHM)
     parser.add_argument("--objective", default=OBJECTIVE)
     parser.add_argument("--measure", action="append")
     parser.add_argument("--space", default="p")
-    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--iterations", type=int, default=latent.pace("lsi-faces").iterations)
     parser.add_argument("--resolution", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=("cpu", "gpu"), help="refuse to run elsewhere")
     parser.add_argument("--preview", type=int, choices=(0, 128, 256), help="pixels; 0: the full network")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--chunk", type=int, help="iterations between two looks; default 2 on a CPU, 100 on a GPU")
+    parser.add_argument("--chunk", type=int, default=latent.pace("lsi-faces").chunk)
     parser.add_argument("--compare", action="store_true", help="beside random sampling, with the second age network")
     parser.add_argument("--out", type=Path, default=Path("runs/faces"))
     arguments = parser.parse_args()
     if arguments.device and arguments.device != jax.default_backend():
         parser.error(f"--device {arguments.device}: JAX found only {jax.default_backend()}")
     arguments.preview = False if arguments.preview == 0 else arguments.preview
-    arguments.chunk = arguments.chunk or (2 if jax.default_backend() == "cpu" else 100)
     return arguments
 
 
-def _search(problem: Problem, name: str, arguments: Any, out: Path) -> tuple[Archive, dict[str, Any]]:
+def _search(problem: Any, name: str, arguments: Any, out: Path) -> tuple[Archive, dict[str, Any]]:
     """One search, its elites scored in full at the end if they were not so far."""
     result = illuminate(
         problem.domain,
-        emitter(name),
+        presets.preset("lsi-faces", name),
         problem.grid,
         x0=problem.x0,
         bounds=problem.bounds,
@@ -111,18 +106,13 @@ def _search(problem: Problem, name: str, arguments: Any, out: Path) -> tuple[Arc
     if problem.final is None:
         return result.archive, figures
     started = time.perf_counter()
-    archive = reevaluate(result, problem.final, problem.salts, say=_say)
+    archive = latent_cli.rescore(problem.final, problem.salts, result.archive, print)
     metrics = {key: float(getattr(archive.metrics, key)) for key in ("qd_score", "coverage", "mean")}
     full = {"cells": len(archive.elites), "best": float(archive.best), "seconds": time.perf_counter() - started}
     return archive, figures | {"preview_only": True, "full": metrics | full}
 
 
-def _say(done: int, total: int) -> None:
-    if done % 10 == 0 or done == total:
-        print(f"full network: {done} of {total} elites", flush=True)
-
-
-def _judged(archive: Archive, problem: Problem) -> dict[str, float]:
+def _judged(archive: Archive, problem: Any) -> dict[str, float]:
     """How far the second age network agrees with the searched one, over some elites drawn in full."""
     import faceres
 
@@ -142,33 +132,6 @@ def _judged(archive: Archive, problem: Problem) -> dict[str, float]:
         "mean_difference": float(np.mean(np.abs(searched - np.asarray(guess)))),
         "bias": float(np.mean(np.asarray(guess) - searched)),
     }
-
-
-def _draw(archive: Archive, problem: Problem, out: Path, name: str) -> None:
-    elites = archive.elites
-    grid = archive.tessellation
-    arrays = {"cell": elites.cell, "objective": elites.objective, "measures": elites.measures}
-    arrays |= {"grid_lower": np.asarray(grid.lower), "grid_upper": np.asarray(grid.upper)}
-    arrays |= {"grid_shape": np.asarray(grid.shape)}
-    value, x, y = problem.labels
-    panel = panels.heatmap(arrays, x_label=x, y_label=y, value_label=value)
-    draw.save(draw.heatmap(panel, title=problem.title), out / f"{name}-heatmap.png")
-    image.imsave(out / f"{name}-collage.png", collage(archive, problem.final or problem.domain))
-
-
-def collage(archive: Archive, domain: LatentDomain) -> np.ndarray:
-    """The map cut into blocks; of each the best face, measure 0 to the right, measure 1 upward."""
-    elites, shape = archive.elites, np.asarray(archive.tessellation.shape)
-    places = np.stack(np.unravel_index(elites.cell, shape), axis=1) * BLOCKS // shape  # (elites, 2)
-    picture = np.full((BLOCKS, TILE, BLOCKS, TILE, 3), 255, np.uint8)
-    for column, row in np.unique(places, axis=0):
-        inside = np.flatnonzero((places == (column, row)).all(axis=1))
-        best = inside[np.argmax(elites.objective[inside])]
-        face = domain.render(elites.solutions[best][None])[0]
-        step = face.shape[0] // TILE
-        small = face.reshape(TILE, step, TILE, step, 3).mean(axis=(1, 3))
-        picture[BLOCKS - 1 - row, :, column] = np.round(small)
-    return picture.reshape(BLOCKS * TILE, BLOCKS * TILE, 3)
 
 
 if __name__ == "__main__":

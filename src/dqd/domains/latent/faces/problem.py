@@ -6,6 +6,7 @@ and only those numbers count. On a GPU the full network is used throughout.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ import jax
 import jax.numpy as jnp
 
 from dqd.archives.grid import Grid
-from dqd.domains.latent.domain import LatentDomain, Problem, images_per_pass
+from dqd.domains.latent.domain import LatentDomain, images_per_pass
 from dqd.domains.latent.faces import dlib_faces, face_parser, mobile_stylegan, weights
 from dqd.domains.latent.faces.dlib_faces import AgeAndGender
 from dqd.domains.latent.faces.face_parser import FaceParser
 from dqd.domains.latent.faces.mobile_stylegan import FULL, STYLE, MobileStyleGAN, mapping
 from dqd.domains.latent.faces.preview import COMPONENTS
 from dqd.domains.latent.spaces import Identity, Mapped, Space, Whitened
+from dqd.domains.problem import Problem
 from dqd.names import check_known
 from dqd.types import pytree, replace
 
@@ -48,8 +50,8 @@ def build(
     resolution: int = RESOLUTION,
     preview: bool | int | None = None,
     dtype: str | None = None,
-    source: Path | None = None,
-) -> Problem:
+    source: str | os.PathLike[str] | None = None,
+) -> Problem[LatentDomain]:
     """The map of faces with the best `objective` for all combinations of `measures`.
 
     Args:
@@ -62,19 +64,20 @@ def build(
     for kind, name in (("objective", objective), *(("measure", name) for name in measures)):
         check_known(kind, name.removeprefix("-"), SCORES)
     check_known("space", space, SPACES)
+    folder = None if source is None else Path(source)
     on_cpu = jax.default_backend() == "cpu"
     pixels = _pixels(on_cpu if preview is None else preview)
     dtype = dtype or ("float32" if on_cpu else "bfloat16")
-    full = generator(dtype=dtype, source=source)
+    full = generator(dtype=dtype, source=folder)
     domain = LatentDomain(
-        make_space(space, full, source),
+        make_space(space, full, folder),
         full,
-        scorers(dtype, source),
+        scorers(dtype, folder),
         objective,
         tuple(measures),
         chunk=images_per_pass(cpu=1, gpu=36),
     )
-    searched = domain if pixels == FULL else _previewed(domain, pixels, source)
+    searched = domain if pixels == FULL else _previewed(domain, pixels, folder)
     labels = tuple(label(name) for name in (objective, *measures))
     return Problem(
         domain=searched,
