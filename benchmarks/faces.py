@@ -24,6 +24,7 @@ from dqd.archives.archive import Archive
 from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE, build
 from dqd.experiments import latent, presets
 from dqd.run import illuminate
+from dqd.types import replace
 
 JUDGED = 100  # elites that the second age network looks at
 
@@ -41,6 +42,8 @@ def main() -> None:
         preview=arguments.preview,
         dtype=arguments.dtype,
     )
+    if arguments.images:
+        problem = replace(problem, domain=replace(problem.domain, chunk=arguments.images))
     names = [arguments.algorithm, "random"] if arguments.compare else [arguments.algorithm]
     found = {name: _search(problem, name, arguments, out) for name in names}
     figures = {
@@ -75,6 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--preview", type=int, choices=(0, 128, 256), help="pixels; 0: the full network")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--chunk", type=int, default=latent.pace("lsi-faces").chunk)
+    parser.add_argument("--images", type=int, help="images per pass, which bounds memory")
     parser.add_argument("--compare", action="store_true", help="beside random sampling, with the second age network")
     parser.add_argument("--out", type=Path, default=Path("runs/faces"))
     arguments = parser.parse_args()

@@ -72,7 +72,7 @@ LATENT: dict[str, Latent] = {
         # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
         _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
         gpu=Pace(chunk=50),
-        cpu=Pace(60, chunk=1),
+        cpu=Pace(50, chunk=1),
     ),
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
