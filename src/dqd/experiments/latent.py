@@ -62,7 +62,7 @@ LATENT: dict[str, Latent] = {
     "lsi-digits": Latent(
         "dqd.domains.latent.digits",
         _COMMON,
-        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.2, cma_mega=(0.2, 1.0), adam=(0.2, 0.05)),
+        _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
         gpu=Pace(2_000),
         cpu=Pace(2_000),
     ),

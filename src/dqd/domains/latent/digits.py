@@ -125,7 +125,7 @@ def build(
         Grid(lower, upper, (resolution or RESOLUTION,) * len(lower)),
         x0=jnp.ones(chosen.n) if space == "sphere" else jnp.zeros(chosen.n),
         title=f"Digits by {' and '.join(domain.measures)}",
-        labels=tuple(_label(name) for name in (domain.objective, *domain.measures)),
+        labels=(f"100 + 10 × {_label(domain.objective)}", *(_label(name) for name in domain.measures)),
         bounds=chosen.bounds,
     )
 
