@@ -1,4 +1,4 @@
-"""The command line: `dqd demo`, `run`, `optimize`, `reproduce`. Thin: names become presets, results words and pictures.
+"""The command line. Thin: names become presets, results words and pictures.
 
 Nothing heavy is imported before a command needs it, so that `--help` answers at once.
 """
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 # times slower, so LAPACK gets one thread, unless the user says otherwise. It must be said before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+FAILURE, USAGE = 1, 2
+STOPPED = {"interrupted": 130, "terminated": 143}
 EXIT_CODES = """\b
-Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted
-(after the first Ctrl-C, what was found so far is still shown and saved).
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted, 143 terminated
+(after the first signal, what was found so far is still shown and saved).
 """
 DEMO_ITERATIONS, DEMO_JOINTS = 5_000, 1_000
-DEMO_FILES = ("config.json", "metrics.jsonl", "archive.safetensors", "heatmap.png", "poses.png", "collage.png")
+DEMO_FILES = ("config.json", "steps", "heatmap.png", "poses.png", "collage.png")
 
 app = typer.Typer(
     name="dqd",
@@ -49,7 +50,12 @@ app = typer.Typer(
 )
 
 
+_process_is_ours = False
+
+
 def main() -> None:
+    global _process_is_ours
+    _process_is_ours = True
     app()
 
 
@@ -74,6 +80,10 @@ def options(
 ) -> None:
     pass
 
+
+CheckpointSeconds = Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
 
 # Commands -------------------------------------------------------------------------------------------------------------
 
@@ -104,8 +114,7 @@ def demo(
     with _explained(FAILURE):
         problem, emitter = presets.make_problem("arm", DEMO_JOINTS), presets.preset("arm", "cma-mega")
         result = _illuminate(problem, emitter, iterations, seed=0)
-        for name in DEMO_FILES:
-            (out / name).unlink(missing_ok=True)
+        _remove_demo(out)
         result.save(out)
         _draw_demo(result, out)
     typer.echo(_demo_words(result, out))
@@ -153,10 +162,12 @@ def run(
     norm_penalty: latent_cli.Penalty = None,
     cutouts: latent_cli.CutOuts = None,
     out: Annotated[
-        Path | None, typer.Option(help="New folder for the record of the run; lsi: runs/DOMAIN unless told.")
+        Path | None,
+        typer.Option(help="Folder of the run: a new one, or one to go on with; lsi: runs/DOMAIN unless told."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")] = False,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     options = latent_cli.given(
         objective=objective,
@@ -176,8 +187,6 @@ def run(
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
         emitter = presets.preset(domain, algorithm, **overrides)
-        if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise FileExistsError(f"--out: {out} already exists and is not an empty folder; choose another name")
         problem = presets.make_problem(domain, n, resolution, **latent_cli.builder_options(options))
     if domain in latent.LATENT and out is None:
         out = latent_cli.free_folder(domain)
@@ -190,14 +199,55 @@ def run(
     }
     pace = latent.pace(domain)
     with _explained(FAILURE), _precision(x64):
-        length = pace.iterations if iterations is None else iterations
-        result = _illuminate(problem, emitter, length, seed, out=out, quiet=quiet, chunk=pace.chunk)
+        result = _illuminate(
+            *(problem, emitter, pace.iterations if iterations is None else iterations, seed),
+            out=out,
+            quiet=quiet,
+            chunk=pace.chunk,
+            checkpoint_seconds=checkpoint_seconds,
+            about={"command": {**about, "x64": x64, "set": overrides}},
+        )
         figures = latent_cli.finish(problem, result, out, _say(quiet)) if domain in latent.LATENT else {}
         if as_json:
             typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings} | figures)))
         elif not quiet:
             typer.echo("\n".join([_table(about, result, out), *filter(None, [latent_cli.words(figures)])]))
     _leave(result)
+
+
+@app.command(epilog=EXIT_CODES, short_help="Go on with a run that was stopped.")
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
+    iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
+    checkpoint_seconds: CheckpointSeconds = 60.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run from its newest checkpoint, to the very result that it would have had undisturbed.
+
+    The same `dqd run --out DIR` command does the same. A finished run is shown again.
+    """
+    from dqd import record
+
+    with _explained(USAGE):
+        config = record.read_config(folder)
+        command = config.get("command")
+        if not command:
+            raise ValueError(
+                f"{folder} was not begun by `dqd run`, so the command does not know its function; "
+                "call dqd.illuminate again with the same arguments and this folder as `out`"
+            )
+    run(
+        **{name: command[name] for name in ("domain", "algorithm", "n", "resolution", "x64")},
+        **command.get("options", {}),
+        set_=[f"{name}={value}" for name, value in command["set"].items()],
+        iterations=config["iterations"] if iterations is None else iterations,
+        seed=config["seed"],
+        out=folder,
+        checkpoint_seconds=checkpoint_seconds,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 @app.command(epilog=EXIT_CODES, short_help="One solution by Adam: the objective alone, no map.")
@@ -282,6 +332,74 @@ def reproduce(
             typer.echo(f"Report: {write_report(folder)}")
 
 
+@app.command(epilog=EXIT_CODES, short_help="The archive of a run as one file for other tools.")
+def export(
+    source: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a file that was exported.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="New file: .parquet, .csv, .npz or .safetensors.")],
+    no_solutions: Annotated[bool, typer.Option("--no-solutions", help="Leave the solutions out.")] = False,
+) -> None:
+    """Write the elites of a run to one file, with the grid they lie in.
+
+    dqd.load reads all four kinds; pandas reads Parquet, and CSV with comment="#".
+    """
+    from dqd.exchange import load
+
+    with _explained(USAGE):
+        if to.exists():
+            raise FileExistsError(f"--to: {to} already exists; choose another name")
+    with _explained(FAILURE):
+        archive = load(source)
+        archive.save(to, solutions=not no_solutions)
+    typer.echo(f"{len(archive):,} elites, {to.stat().st_size:,} bytes: {to}")
+
+
+CONVERT_HELP = """Turn a checkpoint into the safetensors that lsi-stylegan reads.
+
+\b
+SOURCE is one of
+  StyleGAN      state dict of the public PyTorch port (g_mapping.*, g_synthesis.*)
+  StyleGAN2     checkpoint of the common PyTorch port (g_ema)
+  CLIP          Hugging Face directory with the model and its tokenizer
+docs/how-to/stylegan-and-clip.md says where they come from.
+"""
+
+
+@app.command(epilog=EXIT_CODES, help=CONVERT_HELP, short_help="Checkpoints of StyleGAN and CLIP to safetensors.")
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="File or directory.")],
+    to: Annotated[Path, typer.Option(help="Directory to write to; the same for generator and CLIP.")],
+    kind: Annotated[
+        str | None, typer.Option(metavar="stylegan1|stylegan2|clip", help="What it is, if its names do not tell.")
+    ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--i-trust-this-file", help="Unpickle it for real: code in it is run, in a process of its own."),
+    ] = False,
+) -> None:
+    with _explained(FAILURE):
+        from dqd.domains.latent.convert import convert as write
+
+        for path in write(source, to, kind, trust=trust):
+            typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+@app.command(epilog=EXIT_CODES, short_help="Download the networks of a domain.")
+def fetch(
+    what: Annotated[str, typer.Argument(metavar="faces", help="The networks of lsi-faces, about 100 MB.")],
+    half: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also copy them there in 16 bits, to carry elsewhere.")
+    ] = None,
+) -> None:
+    """Download pinned packages, check them, and keep their networks in the cache. Nothing of theirs is run."""
+    from dqd.domains.latent.faces.fetch import fetch
+
+    with _explained(USAGE):
+        if what != "faces":
+            raise ValueError(f"unknown networks {what!r}. Known: faces")
+    with _explained(FAILURE):
+        fetch(lambda line: typer.echo(line, err=True), half)
+
+
 # Searching ------------------------------------------------------------------------------------------------------------
 
 
@@ -289,21 +407,23 @@ def _illuminate(
     problem: Problem[Any], emitter: Emitter, iterations: int, seed: int, *, quiet: bool = False, **options: Any
 ) -> Result:
     from dqd import cache
-    from dqd.run import illuminate
+    from dqd.progress import Interrupt
+    from dqd.run import Terminated, illuminate
 
+    Interrupt.abrupt = _process_is_ours
     cache.enable()
-    return illuminate(
-        problem.domain,
-        emitter,
-        problem.grid,
-        x0=problem.x0,
-        bounds=problem.bounds,
-        initial_sigma=problem.initial_sigma,
-        iterations=iterations,
-        seed=seed,
-        progress=not quiet,
-        **options,
-    )
+    settings: dict[str, Any] = {
+        "x0": problem.x0,
+        "bounds": problem.bounds,
+        "initial_sigma": problem.initial_sigma,
+        "iterations": iterations,
+        "seed": seed,
+        "progress": not quiet,
+    }
+    try:
+        return illuminate(problem.domain, emitter, problem.grid, **settings, **options)
+    except Terminated as end:
+        return end.result
 
 
 def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
@@ -314,8 +434,7 @@ def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
     with _explained(FAILURE):
         problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
         result = _illuminate(problem, emitter, iterations or latent.pace("lsi-digits").iterations, seed=0)
-        for name in DEMO_FILES:
-            (out / name).unlink(missing_ok=True)
+        _remove_demo(out)
         result.save(out)
         figures = latent_cli.finish(problem, result, out, _say(False))
     typer.echo(_digits_words(result, latent_cli.words(figures), out))
@@ -363,7 +482,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
         ("coverage", _number(result.coverage), "%"),
         ("best objective", _number(result.best), ""),
         ("mean objective", _number(result.mean), "of the elites"),
-        ("iterations", f"{result.iterations:,}", "interrupted" if result.stopped == "interrupted" else ""),
+        ("iterations", f"{result.iterations:,}", result.stopped or ""),
         ("evaluations", f"{result.evaluations:,}", "with the initial population"),
         ("gradients", f"{result.gradients:,}", ""),
         ("restarts", f"{result.restarts:,}", why),
@@ -418,6 +537,14 @@ def _draw_demo(result: Result, out: Path) -> None:
     draw.save(draw.poses(panels.arm_poses(arrays, 4)), out / "poses.png")
 
 
+def _remove_demo(out: Path) -> None:
+    import shutil
+
+    shutil.rmtree(out / "steps", ignore_errors=True)
+    for name in DEMO_FILES:
+        (out / name).unlink(missing_ok=True)
+
+
 def _check_demo_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"--out: {out} is not a folder")
@@ -439,7 +566,7 @@ def _finite(value: Any) -> Any:
 
 
 def _leave(result: Result) -> NoReturn:
-    raise typer.Exit(INTERRUPTED if result.stopped == "interrupted" else 0)
+    raise typer.Exit(STOPPED.get(result.stopped or "", 0))
 
 
 @contextlib.contextmanager
@@ -449,10 +576,12 @@ def _explained(code: int) -> Iterator[None]:
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"dqd: warning: {message}", err=True)
         try:
             yield
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
+            from dqd.describe import SettingsChangedError
+
             sys.stdout.flush()
             words = str(error).strip() or type(error).__name__
             typer.echo(f"dqd: error: {words.splitlines()[0]}", err=True)
-            raise typer.Exit(code) from None
+            raise typer.Exit(USAGE if isinstance(error, FileExistsError | SettingsChangedError) else code) from None

@@ -7,12 +7,13 @@ keyed by iteration number: the chunk length never changes a result.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -23,13 +24,17 @@ from jax import Array
 from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.checkpoints import Checkpoints, NoCheckpoints
+from dqd.describe import describe
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
 from dqd.progress import CompileClock, Interrupt, Progress
-from dqd.result import History, Result, Results
+from dqd.record import with_versions
+from dqd.result import History, Result, Results, settings
 from dqd.search import Search, SearchState, StepInfo
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
+from dqd.writer import Writer
 
 NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
@@ -37,6 +42,14 @@ CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the
 
 class NonFiniteError(RuntimeError):
     """Most evaluations were not finite."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM came: the run is on disk, and the program ends with code 143 unless this is caught."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(143)
+        self.result = result
 
 
 def illuminate(
@@ -57,6 +70,8 @@ def illuminate(
     until: Callable[[dict[str, float]], bool] | None = None,
     progress: bool | None = None,
     chunk: int = 250,
+    checkpoint_seconds: float = 60.0,
+    about: Mapping[str, Any] | None = None,
 ) -> Any:
     """Find the best solution for every combination of measures.
 
@@ -66,21 +81,24 @@ def illuminate(
         tessellation: the cells of measure space, a `dqd.Grid`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what `score` is given.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
-        out: a folder to write the record of the run to.
+        out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
+            one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
         archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
         until: called after every chunk with the metrics so far; True ends the run early.
         progress: show it (default), or not.
-        chunk: iterations between two looks at the progress and at Ctrl-C. Never changes the result.
+        chunk: iterations between two looks at the progress and at signals. Never changes the result.
+        checkpoint_seconds: time between two checkpoints in `out`; longer where they would take more than 1 % of it.
+            0 writes one after every chunk.
+        about: words of your own for config.json.
 
-    The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts.
+    The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
+    writes a checkpoint and ends the program with code 143.
     """
     _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
     layout, flat = Layout.of(x0)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
-    if out is not None:
-        _check_out(out)
     search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
     batched = seeds is not None
     numbers = [int(s) for s in seeds] if seeds is not None else [0 if seed is None else int(seed)]
@@ -92,36 +110,46 @@ def illuminate(
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
     )
+    config = {
+        **with_versions(describe(about or {})),
+        **settings(search, archive, flat, domain),
+        **({"seeds": numbers} if batched else {"seed": numbers[0]}),
+        "iterations": int(iterations),
+    }
 
     clock = CompileClock()
-    start = start_seeds if batched else start_seed
-    state = start(search, archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
-    with Interrupt() as interrupt, Progress(iterations, enabled=progress) as bar:
-        state, history, stopped = _loop(
+
+    def found(state: SearchState, history: History, stopped: str | None) -> Any:
+        kind, seed = (Results, numbers) if batched else (Result, numbers[0])
+        return kind(search, state, history.arrays(), seed, layout, stopped, *clock.read(), domain)  # type: ignore[arg-type]
+
+    with contextlib.ExitStack() as stack:
+        checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
+        if out is not None:
+            writer = stack.enter_context(Writer(out))
+            checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, found)
+        start = functools.partial(start_seeds if batched else start_seed, search)
+        arguments = (archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
+        restored = checkpoints.restore(lambda: jax.eval_shape(start, *arguments), archive)
+        state, history = restored or (start(*arguments), History())
+        interrupt = stack.enter_context(Interrupt(resumable=out is not None))
+        state, stopped = _loop(
             lambda state, size: run_chunk(search, state, domain, length=size, batched=batched),
             state,
             iterations,
             _chunk_length(iterations, chunk),
             until,
-            bar,
+            stack.enter_context(Progress(iterations, enabled=progress)),
             interrupt,
+            history,
+            checkpoints,
         )
-    seconds, compile_seconds = clock.read()
+        checkpoints.keep(state, history, stopped, last=True)
     _warn_about_clamping(state.archive)
-    found = (Results if batched else Result)(
-        search,
-        state,
-        history.arrays(),
-        numbers if batched else numbers[0],  # type: ignore[arg-type]
-        layout,
-        stopped,
-        seconds,
-        compile_seconds,
-        domain,
-    )
-    if out is not None:
-        found.save(out)
-    return found
+    result = found(state, history, stopped)
+    if stopped == "terminated":
+        raise Terminated(result)
+    return result
 
 
 def _loop(
@@ -132,13 +160,20 @@ def _loop(
     until: Callable[[dict[str, float]], bool] | None,
     bar: Progress,
     interrupt: Interrupt,
-) -> tuple[SearchState, History, str | None]:
-    """Chunk after chunk. Unless `until` must decide first, one chunk is in flight while the last one is looked at."""
+    history: History,
+    checkpoints: Checkpoints | NoCheckpoints,
+) -> tuple[SearchState, str | None]:
+    """Chunk after chunk, from where the state is. The history grows as chunks end.
+
+    Unless `until` must decide first, one chunk is in flight while the last one is looked at. A state that is to be kept
+    is not handed on before it is on disk, as its buffers are donated.
+    """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
-    history, health, launched, stopped = History(), _Health(), 0, None
+    health, launched, stopped = _Health(_counters(state)), int(np.max(state.iteration)), None
     while flying or (launched < iterations and stopped is None):
-        if launched < iterations and stopped is None:
+        hold = bool(flying) and checkpoints.due(launched)
+        if launched < iterations and stopped is None and not hold:
             size = min(length, iterations - launched)
             state, infos, counters = launch(state, size)
             launched += size
@@ -148,13 +183,16 @@ def _loop(
         done, infos, counters = flying.popleft()
         history.append(infos)  # waits for the device
         health.check(done, np.asarray(counters))
+        checkpoints.passed(done)
         bar.update(done, history.latest())
-        if interrupt.requested:
-            stopped = "interrupted"
+        if interrupt.requested is not None:
+            stopped = interrupt.reason
         elif until is not None and until({"iteration": done, **history.latest()}):
             stopped = "until"
+        elif not flying and launched < iterations and checkpoints.due(done):
+            checkpoints.keep(state, history)
     jax.block_until_ready(state)
-    return state, history, stopped
+    return state, stopped
 
 
 def compile_ahead(
@@ -196,7 +234,11 @@ def run_chunk(
     draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
     ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
     state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
-    return state, infos, jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
+    return state, infos, _counters(state)
+
+
+def _counters(state: SearchState) -> Array:
+    return jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
 
 
 def _start(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:
@@ -218,8 +260,8 @@ class _Health:
 
     WINDOW = 1000  # evaluations
 
-    def __init__(self) -> None:
-        self.marks: deque[np.ndarray] = deque([np.zeros(2, np.int64)])
+    def __init__(self, counters: Any) -> None:
+        self.marks: deque[np.ndarray] = deque([np.asarray(counters, np.int64)])
 
     def check(self, done: int, counters: np.ndarray) -> None:
         """Counters are (evaluations, nonfinite) so far."""
@@ -313,12 +355,6 @@ def check_search(emitter: Any, tessellation: Any) -> None:
         )
     if not isinstance(tessellation, Grid):
         raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
-
-
-def _check_out(out: Any) -> None:
-    path = os.fspath(out)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise FileExistsError(f"out: {path} already exists and is not an empty folder; choose another name")
 
 
 def _warn_about_clamping(archive: Archive) -> None:

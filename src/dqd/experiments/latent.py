@@ -70,9 +70,10 @@ LATENT: dict[str, Latent] = {
     "lsi-faces": Latent(
         "dqd.domains.latent.faces",
         (*_COMMON, "weights", "preview", "dtype"),
-        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.2, cma_mega=(0.2, 1.0), adam=(0.2, 0.05)),
+        # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
+        _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
         gpu=Pace(chunk=50),
-        cpu=Pace(200, chunk=1),
+        cpu=Pace(50, chunk=1),
     ),
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
