@@ -197,10 +197,20 @@ def test_the_demo_draws_pictures_and_can_be_repeated(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     for _ in range(2):
         words = call("demo", "--out", out, "--iterations", "20").stdout
-        assert sorted(path.name for path in out.iterdir()) == sorted(DEMO_FILES)
+        assert {path.name for path in out.iterdir()} == {*DEMO_FILES} - {"collage.png"}
     assert str(out / "heatmap.png") in words
     assert "720 evaluations and 20 gradients" in words
     assert (out / "poses.png").stat().st_size > 10_000
     (out / "notes.txt").write_text("mine")
     assert "notes.txt" in call("demo", "--out", out, code=2).stderr
     assert (out / "heatmap.png").exists()
+
+
+def test_the_demo_of_digits_replaces_that_of_arms(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    out.mkdir()
+    (out / "poses.png").write_text("an older demo's")
+    words = call("demo", "--domain", "lsi-digits", "--out", out, "--iterations", "20").stdout
+    assert {path.name for path in out.iterdir()} == {*DEMO_FILES} - {"poses.png"}
+    assert "digits with 720 evaluations and 20 gradients" in words
+    assert "the demo knows arm and lsi-digits" in call("demo", "--domain", "lp-sphere", code=2).stderr

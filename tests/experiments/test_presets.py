@@ -84,7 +84,7 @@ def test_overrides_replace_published_values() -> None:
             "lp-spher",
             "cma-mega",
             {},
-            ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "lp-rastrigin, arm, lsi-digits"],
+            ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "arm, lsi-digits"],
         ),
         ("arm", "cma_mega", {}, ["unknown algorithm 'cma_mega'", "'cma-mega'", "map-elites-line, random"]),
         ("arm", "nonsense", {}, ["unknown algorithm 'nonsense'. Known: cma-mega"]),
