@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
 
+from dqd.cli import app
 from dqd.domains.latent.faces import fetch, mobile_stylegan, packages, problem, readers, weights
 
 WHEEL = packages.PACKAGES[0]
@@ -59,6 +61,12 @@ def test_a_failed_write_leaves_the_old_weights(tmp_path: Path, monkeypatch: pyte
         weights.write(target, {"age": {"a": np.array(["not a number"])}}, {}, "float32")
     assert [path.name for path in tmp_path.iterdir()] == ["faces"]
     np.testing.assert_array_equal(load_file(target / "age.safetensors")["a"], [1, 1])
+
+
+def test_the_command_knows_what_can_be_fetched() -> None:
+    result = CliRunner().invoke(app, ["fetch", "cats"])
+    assert result.exit_code == 2
+    assert "unknown networks 'cats'. Known: faces" in result.stderr
 
 
 def test_links_of_an_index_page_are_found_by_file_name() -> None:

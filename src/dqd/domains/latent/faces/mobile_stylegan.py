@@ -101,8 +101,8 @@ def preview(weights: Weights, layer: Weights, w: Array, levels: int, dtype: Any 
 
 
 def _image(part: Weights, x: Array) -> Array:
-    """The last layer, float32 from here on: 8 bits of bfloat16 would show in the picture."""
-    wavelets = pointwise(x, part["weight"].astype(x.dtype), result=jnp.float32)
+    """The last layer, at least float32 from here on: 8 bits of bfloat16 would show in the picture."""
+    wavelets = pointwise(x, part["weight"].astype(x.dtype), result=jnp.promote_types(x.dtype, jnp.float32))
     return inverse_haar(wavelets + part["bias"][:, None, None])
 
 
