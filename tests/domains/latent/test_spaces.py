@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dqd.domains.latent import Extended, Identity, Mapped, Sphere, Whitened
-from dqd.types import pytree
+from dqd.types import pytree, replace
 
 SLOPE = 0.2
 
@@ -88,3 +88,14 @@ def test_the_others():
     assert extended.latents(x).shape == (2, 3, 2)
     assert extended.latents(x)[1, 2].tolist() == [10, 11]
     assert_allclose(jnp.linalg.norm(Sphere(Mapped(Doubling(2.0), 6)).latents(x), axis=1), 2 * np.sqrt(6), rtol=1e-5)
+
+
+def test_a_radius_keeps_the_direction_of_what_lies_outside():
+    space = Whitened.fit(np.random.default_rng(0).normal(size=(500, 6)), 4, slope=1.0)
+    inside, outside = jnp.asarray([[1.0, 0.5, 0, 0]]), jnp.asarray([[30.0, 40.0, 0, 0]])
+    guarded = replace(space, radius=5.0)
+    np.testing.assert_allclose(guarded.latents(inside), space.latents(inside), atol=1e-6)
+    np.testing.assert_allclose(guarded.latents(outside), space.latents(outside / 10), atol=1e-5)
+    slope = jax.grad(lambda x: jnp.sum(guarded.latents(x)))
+    assert np.isfinite(slope(jnp.zeros((1, 4)))).all()
+    np.testing.assert_allclose(jnp.sum(slope(outside) * outside), 0, atol=1e-4)  # further out changes nothing

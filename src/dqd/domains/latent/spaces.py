@@ -89,7 +89,9 @@ class Whitened:
 
         w = LeakyReLU(mean + x @ axes)        x ~ N(0, I) over what the generator was trained on
 
-    A slope of 1 leaves latents as they are.
+    A slope of 1 leaves latents as they are. Bounds alone leave the corners of a box, which lie far outside of the
+    cloud: its points have a length of about sqrt(n), the corners one of 2 sqrt(n). With a `radius`, longer solutions
+    stand for the point of that length in their direction.
     """
 
     mean: Array  # (d,)
@@ -97,6 +99,7 @@ class Whitened:
     explained: float  # share of the variance that the kept components hold
     slope: float = static(default=0.2)
     bounds: tuple[float, float] | None = static(default=(-2.0, 2.0))
+    radius: float | None = static(default=None)
 
     @staticmethod
     def fit(latents: Any, components: int, *, slope: float = 0.2, bound: float | None = 2.0) -> Whitened:
@@ -126,6 +129,8 @@ class Whitened:
         return self.axes.shape[0]
 
     def latents(self, solutions: Array) -> Array:
+        if self.radius is not None:
+            solutions = solutions * jnp.minimum(1, self.radius / _length(solutions))
         p = self.mean + matmul(solutions, self.axes)
         return jax.nn.leaky_relu(p, self.slope)
 
@@ -153,5 +158,8 @@ class Sphere:
         return None
 
     def latents(self, solutions: Array) -> Array:
-        length = jnp.sqrt(jnp.sum(solutions**2, axis=1, keepdims=True) + 1e-12)  # 1e-12: a finite slope at 0
-        return self.space.latents(solutions * (math.sqrt(self.n) / length))
+        return self.space.latents(solutions * (math.sqrt(self.n) / _length(solutions)))
+
+
+def _length(vectors: Array) -> Array:
+    return jnp.sqrt(jnp.sum(vectors**2, axis=1, keepdims=True) + 1e-12)  # 1e-12: a finite slope at 0

@@ -25,7 +25,7 @@ def test_a_preview_is_called_so_and_is_judged_by_the_full_network(faces: Path) -
     assert found.domain.generator.resolution == 256
     assert found.final is not None
     assert found.final.generator.resolution == 1024
-    assert found.labels == ("redness of hair (%)", "predicted age (years)", "minus hat (% of the frame)")
+    assert found.labels == ("hair: nearness to copper red (%)", "predicted age (years)", "minus hat (% of the frame)")
     assert found.grid.lower == (0.0, -32.0)
     full = problem.build(preview=False)
     assert full.final is None

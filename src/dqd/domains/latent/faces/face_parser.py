@@ -21,6 +21,7 @@ PIXELS = 256  # the frame is shrunk to this; smaller ones lose glasses
 MASK = 64  # masks and colours are compared at this size
 LEAST_HAIR = 0.01  # of the frame: below it, the colour of hair fades to zero
 LUMINANCE = (0.299, 0.587, 0.114)
+COPPER = (0.60, 0.28, 0.15)  # the red of hair; more red than that is paint
 STAGES = ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))  # in, out, stride
 
 Weights = dict[str, Any]
@@ -138,13 +139,11 @@ def _score(name: str, parts: Array, colours: Array) -> Array:
     areas = {"hair-area": HAIR, "glasses": GLASSES, "hat": HAT}
     if name in areas:
         return 100 * jnp.mean(parts[:, areas[name]], axis=(1, 2))
-    red, green, blue = jnp.moveaxis(colours, 1, 0)
-    if name == "hair-redness":
-        return 100 * _over_hair(parts, red - (green + blue) / 2)
-    return 100 * _over_hair(parts, 1 - sum(w * c for w, c in zip(LUMINANCE, (red, green, blue), strict=True)))
-
-
-def _over_hair(parts: Array, values: Array) -> Array:
-    """The mean of values over the hair, which fades to zero where there is hardly any."""
     hair = parts[:, HAIR]
-    return jnp.mean(hair * values, axis=(1, 2)) / (jnp.mean(hair, axis=(1, 2)) + LEAST_HAIR)
+    area = jnp.mean(hair, axis=(1, 2))
+    colour = jnp.mean(hair[:, None] * colours, axis=(2, 3)) / (area[:, None] + 1e-6)  # (b, 3), the mean over the hair
+    if name == "hair-redness":
+        nearness = 1 - jnp.sqrt(jnp.sum((colour - jnp.asarray(COPPER)) ** 2, axis=1) + 1e-6)
+    else:
+        nearness = 1 - colour @ jnp.asarray(LUMINANCE)
+    return 100 * nearness * area / (area + LEAST_HAIR)  # fades to zero where there is hardly any hair

@@ -6,6 +6,7 @@ and only those numbers count. On a GPU the full network is used throughout.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ SCORES: dict[str, tuple[str, tuple[float, float]]] = {
     "age": ("predicted age (years)", (0.0, 75.0)),
     "gender": ("gender score (log-odds)", (-36.0, 14.0)),
     "hair-area": ("hair (% of the frame)", (0.0, 50.0)),
-    "hair-redness": ("redness of hair (%)", (-5.0, 30.0)),
+    "hair-redness": ("hair: nearness to copper red (%)", (30.0, 90.0)),
     "hair-darkness": ("darkness of hair (%)", (15.0, 85.0)),
     "glasses": ("glasses (% of the frame)", (0.0, 8.0)),
     "hat": ("hat (% of the frame)", (0.0, 32.0)),
@@ -40,6 +41,7 @@ OBJECTIVE, MEASURES = "hair-redness", ("age", "hair-area")
 RESOLUTION = 25
 PREVIEW = 256  # pixels: ages 0.97 correlated with those of the full images; with 128, 0.87
 SPACES = ("p", "w", "z")
+TRUNCATION = 0.7  # of the length of a typical latent: all of "p" lies within. Further out, long searches find noise
 
 
 def build(
@@ -145,7 +147,8 @@ def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -
         return Mapped(Mapping({"mapping": network.weights["mapping"]}), STYLE)
     shapes = {"mean": (STYLE,), "axes": (COMPONENTS, STYLE), "explained": (1,)}
     arrays = _tree("space", shapes, source)
-    return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]))
+    radius = TRUNCATION * math.sqrt(COMPONENTS)
+    return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]), radius=radius)
 
 
 def _tree(name: str, shapes: weights.Shapes, source: Path | None) -> Any:
