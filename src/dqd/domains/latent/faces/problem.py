@@ -40,6 +40,7 @@ OBJECTIVE, MEASURES = "hair-redness", ("age", "hair-area")
 RESOLUTION = 25
 PREVIEW = 256  # pixels: ages 0.97 correlated with those of the full images; with 128, 0.87
 SPACES = ("p", "w", "z")
+RADIUS = 6.5  # random faces (64 coordinates of N(0, 1) within two standard deviations) lie at 7; at 8 noise begins
 
 
 def build(
@@ -129,6 +130,30 @@ def scorers(dtype: str = "float32", source: Path | None = None) -> tuple[AgeAndG
 
 
 @pytree
+class Ball:
+    """Another space within a radius: what lies farther out is moved to its surface.
+
+    Bounds on 64 coordinates leave corners 16 from the mean face, twice as far as the generator's own faces lie.
+    Searches go there, and what they find is noise; within the radius of random faces it is faces.
+    """
+
+    space: Space
+    radius: float = RADIUS
+
+    @property
+    def n(self) -> int:
+        return self.space.n
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        return self.space.bounds
+
+    def latents(self, solutions: jax.Array) -> jax.Array:
+        length = jnp.sqrt(jnp.sum(solutions**2, axis=1, keepdims=True) + 1e-12)  # 1e-12: a finite slope at 0
+        return self.space.latents(solutions * jnp.minimum(1.0, self.radius / length))
+
+
+@pytree
 class Mapping:
     """The mapping network as a function."""
 
@@ -145,7 +170,7 @@ def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -
         return Mapped(Mapping({"mapping": network.weights["mapping"]}), STYLE)
     shapes = {"mean": (STYLE,), "axes": (COMPONENTS, STYLE), "explained": (1,)}
     arrays = _tree("space", shapes, source)
-    return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]))
+    return Ball(Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0])))
 
 
 def _tree(name: str, shapes: weights.Shapes, source: Path | None) -> Any:
