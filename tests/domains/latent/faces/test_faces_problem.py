@@ -71,9 +71,18 @@ def test_free_spaces_reach_the_same_generator(faces: Path) -> None:
     guarded, free, mapped = (problem.make_space(name, network) for name in "pwz")
     w = mapped.latents(jnp.asarray(np.random.default_rng(3).standard_normal((200, 512)), jnp.float32))
     np.testing.assert_array_equal(free.latents(w), w)
-    kept = guarded.latents(guarded.solutions(w))
-    assert 0.8 < guarded.explained < 0.95
+    whitened = replace(guarded, radius=None)
+    kept = whitened.latents(whitened.solutions(w))
+    assert 0.8 < whitened.explained < 0.95
     assert float(jnp.mean((kept - w) ** 2) / jnp.mean((w - w.mean(axis=0)) ** 2)) < 0.3
+
+
+def test_the_guarded_space_ends_at_its_radius(faces: Path) -> None:
+    space = problem.make_space("p", problem.generator())
+    box = replace(space, radius=None)
+    corner, near = jnp.full((1, 64), 2.0), jnp.full((1, 64), 0.5)  # 16 and 4 from the mean
+    np.testing.assert_allclose(space.latents(corner), box.latents(corner * 5.6 / 16), atol=1e-5)
+    np.testing.assert_allclose(space.latents(near), box.latents(near), atol=1e-6)
 
 
 def test_an_age_network_that_no_search_saw_agrees(faces: Path) -> None:
