@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,8 +19,8 @@ DTYPES = {
 }
 
 
-def load_safetensors(path: Source) -> dict[str, np.ndarray]:
-    """Every array of a file, checked before it is read."""
+def load_safetensors(path: Source, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """Every array of a file, or those of some names that are there; the whole file is checked before one is read."""
     with opened(path, MAX_BYTES) as (file, size):
         header, start = _header(path, file, size)
         header.pop("__metadata__", None)
@@ -27,7 +28,8 @@ def load_safetensors(path: Source) -> dict[str, np.ndarray]:
             raise UnreadableError(path, f"{len(header):,} arrays", f"allowed are {MAX_ARRAYS:,}")
         declared = {name: _entry(path, name, entry) for name, entry in header.items()}
         _check_offsets(path, declared, size - start)
-        return {name: _read(path, file, start, name, entry) for name, entry in declared.items()}
+        wanted = declared.keys() if only is None else declared.keys() & set(only)
+        return {name: _read(path, file, start, name, entry) for name, entry in declared.items() if name in wanted}
 
 
 def _header(path: Source, file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
