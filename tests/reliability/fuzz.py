@@ -20,8 +20,6 @@ import time
 import traceback
 from pathlib import Path
 
-os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve more address space than they use
-
 import numpy as np
 
 import dqd
