@@ -68,7 +68,7 @@ def _to_parquet(archive: SavedArchive, path: str, solutions: bool) -> None:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'dqd[parquet]'") from None
+        raise ImportError("writing Parquet needs pyarrow: pip install 'dqd[parquet]'") from None
     columns = {name: np.ascontiguousarray(column) for name, column in archive.columns(solutions).items()}
     fields = [pyarrow.field(name, pyarrow.from_numpy_dtype(c.dtype), nullable=False) for name, c in columns.items()]
     schema = pyarrow.schema(fields, metadata={"dqd": json.dumps(_about(archive, solutions))})

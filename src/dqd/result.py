@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 METRICS = ("qd_score", "coverage", "best", "mean")
+MANY_PARTS = 256
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 SETTINGS = (  # what decides a result
     *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
@@ -63,9 +64,14 @@ class History:
 
     def __init__(self, parts: Sequence[StepInfo] = ()) -> None:
         self.parts = list(parts)
+        self.small = 0  # how many of the last parts are single chunks
 
     def append(self, infos: StepInfo) -> None:
-        self.parts.append(jax.tree.map(np.asarray, infos))
+        self.parts.append(jax.tree.map(np.array, infos))  # a copy: a view would keep a device buffer alive
+        self.small += 1
+        if self.small == MANY_PARTS:  # many small arrays take more memory than the numbers in them
+            self.parts[-MANY_PARTS:] = [jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts[-MANY_PARTS:])]
+            self.small = 0
 
     def latest(self) -> dict[str, float]:
         """Newest metrics, averaged over seeds."""

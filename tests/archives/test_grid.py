@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dqd import cells
 from dqd.archives import Grid
 from dqd.domains import Arm, LinearProjection
 
@@ -158,3 +159,19 @@ def test_a_wrong_grid_is_refused_in_words(arguments, message):
 
 def test_the_largest_grid_is_accepted():
     assert Grid([0, 0], [1, 1], [2**31 - 1, 1]).num_cells == 2**31 - 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_and_jax_find_the_same_cells(dtype):
+    """To the last bit, on edges and between them: a saved archive is read with NumPy."""
+    numbers = np.random.default_rng(0)
+    with jax.enable_x64(dtype == np.float64):
+        for _ in range(30):
+            lower = numbers.choice([0.0, 1.0], 2) * 10 ** numbers.uniform(-3, 5, 2)
+            grid = Grid(lower, lower + 10 ** numbers.uniform(-1, 5, 2), [7, 50])
+            on_edges = numbers.integers(0, 51, (256, 2)) / np.array(grid.shape)
+            share = np.where(numbers.random((256, 2)) < 0.5, on_edges, numbers.uniform(-0.1, 1.1, (256, 2)))
+            measures = (lower + share * (np.array(grid.upper) - lower)).astype(dtype)
+            expected = cells.index_of(measures, grid.lower, grid.upper, grid.shape)
+            np.testing.assert_array_equal(grid.index_of(jnp.asarray(measures)), expected)
+            assert not cells.misplaced(expected, measures, grid.lower, grid.upper, grid.shape).any()

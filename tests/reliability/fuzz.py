@@ -5,6 +5,8 @@
 Prints one JSON object: how many inputs were read, how many refused, and the first that did neither.
 """
 
+import contextlib
+import hashlib
 import json
 import os
 import random
@@ -18,11 +20,10 @@ import time
 import traceback
 from pathlib import Path
 
-os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve more address space than they use
-
 import numpy as np
 
 import dqd
+from dqd import record
 
 SECONDS, BYTES = 5, 256 * 2**20
 NUMBERS = [b"0", b"-1", b"1", b"7", b"1e999", b"NaN", b"4294967296", b"9223372036854775807", b"9" * 30, b"[", b'"']
@@ -103,6 +104,19 @@ def _place(data, chance):
     )
 
 
+def reseal(run: Path) -> None:
+    """Make the manifests of a damaged run fit again, as somebody with bad intentions would."""
+    for path in run.rglob("manifest.json"):
+        with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            content = json.loads(path.read_bytes())
+            content.pop("sha256")
+            for name, entry in content["files"].items():
+                with contextlib.suppress(OSError):  # another name, after the damage
+                    data = (path.parent / name).read_bytes()
+                    entry |= {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            path.write_bytes(record._seal(content))
+
+
 def outcome(load) -> str:
     """`read` or `refused`, or the story of what else happened."""
     signal.alarm(SECONDS)
@@ -142,13 +156,15 @@ def main(seeds: str, count: int, seed: int) -> dict:
     here = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     try:
         shutil.copytree(seeds, here / "x")
-        return run(targets(here / "x"), count, random.Random(seed))
+        return run(here / "x", count, random.Random(seed))
     finally:
         shutil.rmtree(here)
 
 
-def run(things, count: int, chance: random.Random) -> dict:
+def run(here: Path, count: int, chance: random.Random) -> dict:
+    things = targets(here)
     valid = {path: path.read_bytes() for path, *_ in things}
+    manifests = [path for path in valid if path.name == "manifest.json"]
     for _, _, load in things:  # warm, and valid files are read
         load()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -162,10 +178,13 @@ def run(things, count: int, chance: random.Random) -> dict:
         data = mutated(valid[path], [valid[other] for other in kin], chance)
         print(i, file=sys.stderr, flush=True) if i % 1000 == 0 else None
         path.write_bytes(data)
+        if len(kin) > 1 and chance.random() < 0.7:  # a file of the run
+            reseal(here / "run")
         began = time.perf_counter()
         what = outcome(load)
         slowest = max(slowest, time.perf_counter() - began)
-        path.write_bytes(valid[path])
+        for changed in (path, *manifests):
+            changed.write_bytes(valid[changed])
         if what not in counts:
             return {**counts, "file": path.name, "input": data[:2000].hex(), "story": what}
         counts[what] += 1

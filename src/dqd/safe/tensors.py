@@ -20,7 +20,7 @@ DTYPES = {
 
 
 def load_safetensors(path: Source, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a file, or those of some names that are there; all are checked before any is read."""
+    """Every array of a file, or those of some names that are there; the whole file is checked before one is read."""
     with opened(path, MAX_BYTES) as (file, size):
         header, start = _header(path, file, size)
         header.pop("__metadata__", None)
@@ -28,7 +28,7 @@ def load_safetensors(path: Source, only: Iterable[str] | None = None) -> dict[st
             raise UnreadableError(path, f"{len(header):,} arrays", f"allowed are {MAX_ARRAYS:,}")
         declared = {name: _entry(path, name, entry) for name, entry in header.items()}
         _check_offsets(path, declared, size - start)
-        wanted = declared if only is None else declared.keys() & set(only)
+        wanted = declared.keys() if only is None else declared.keys() & set(only)
         return {name: _read(path, file, start, name, entry) for name, entry in declared.items() if name in wanted}
 
 
