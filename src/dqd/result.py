@@ -64,6 +64,9 @@ class History:
     def __init__(self, parts: Sequence[StepInfo] = ()) -> None:
         self.parts = list(parts)
 
+    def __len__(self) -> int:
+        return sum(len(part.qd_score) for part in self.parts)
+
     def append(self, infos: StepInfo) -> None:
         self.parts.append(jax.tree.map(np.asarray, infos))
 

@@ -37,6 +37,7 @@ from dqd.types import Score
 from dqd.writer import Writer
 
 NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
+LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 
 
@@ -170,7 +171,9 @@ def _loop(
     """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
-    health, launched, stopped = _Health(_counters(state)), int(np.max(state.iteration)), None
+    launched, stopped = len(history), None
+    health = _Health(_counters(state) if launched else np.zeros(2))
+    lap = CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
@@ -182,6 +185,7 @@ def _loop(
                 continue
         done, infos, counters = flying.popleft()
         history.append(infos)  # waits for the device
+        length = _brisk(length, lap.read()[0])
         health.check(done, np.asarray(counters))
         checkpoints.passed(done)
         bar.update(done, history.latest())
@@ -191,6 +195,7 @@ def _loop(
             stopped = "until"
         elif not flying and launched < iterations and checkpoints.due(done):
             checkpoints.keep(state, history)
+        lap = CompileClock()
     jax.block_until_ready(state)
     return state, stopped
 
@@ -281,6 +286,11 @@ def _chunk_length(iterations: int, chunk: int) -> int:
     divisors = [size for size in range(1, min(chunk, iterations) + 1) if iterations % size == 0]
     best = max(divisors, default=1)
     return best if best * 4 >= chunk else min(chunk, max(iterations, 1))
+
+
+def _brisk(length: int, seconds: float) -> int:
+    """A shorter chunk, if the last one took so long that a signal would wait."""
+    return max(1, int(length * SHORT_CHUNK / seconds)) if seconds > LONG_CHUNK else length
 
 
 def _bytes(tree: Any) -> int:
