@@ -6,10 +6,10 @@ full or broken disk goes through `os` of this module, where the tests make each 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -86,9 +86,11 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def remove_temporary(folder: Path, name: str = "") -> None:
+def remove_temporary(folder: Path, name: str | None = None) -> None:
     """What a writer that died has left behind, of everything or of one name."""
-    for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}*"):
+    for path in folder.glob(f"{TEMPORARY}*"):
+        if name is not None and not re.fullmatch(re.escape(TEMPORARY + name) + r"-\d+", path.name):
+            continue
         if path.is_dir():
             shutil.rmtree(path)
         else:

@@ -73,13 +73,13 @@ def main() -> None:
     roles = {"commit": commit, "hold": hold, "read": read}
     while True:
         if select.select([0], [], [], 0.002)[0]:
-            line = os.read(0, 4096).decode()  # one order at a time
-            if not line:
+            orders = os.read(0, 4096).decode().splitlines()
+            if not orders:
                 return
-            role, folder, *numbers = line.split()
-            if os.fork() == 0:
-                roles[role](Path(folder), *map(int, numbers))
-                os._exit(0)
+            for role, folder, *numbers in map(str.split, orders):
+                if os.fork() == 0:
+                    roles[role](Path(folder), *map(int, numbers))
+                    os._exit(0)
         with contextlib.suppress(ChildProcessError):
             child, status = os.waitpid(-1, os.WNOHANG)
             if child:

@@ -23,7 +23,7 @@ class Stage:
         self.process.wait(10)
 
     def order(self, role: str, folder: Path, *numbers: int) -> None:
-        """Start an actor. The next order must wait until it has been heard."""
+        """Start an actor."""
         assert self.process.stdin is not None
         print(role, folder, *numbers, file=self.process.stdin, flush=True)
 

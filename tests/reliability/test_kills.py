@@ -64,13 +64,12 @@ def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_pat
     with Stage() as stage:
         stage.order("commit", folder, commits)
         assert stage.hear()[1:] == ("committed", 1)
-        waiting, codes = readers, []
+        for _ in range(readers):
+            stage.order("read", folder, commits)
+        codes = []
         while len(codes) < readers + 1:
             actor, word, number = stage.hear()
-            if word == "committed" and waiting:  # one after the other, as orders must be
-                stage.order("read", folder, commits)
-                waiting -= 1
-            elif word == "read":
+            if word == "read":
                 reads[actor] = number
             elif word == "over":
                 codes.append(number)
