@@ -58,6 +58,9 @@ def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
     return [row for i, row in enumerate(rows, 1) if i % every == 0 or i == len(rows)]
 
 
+_metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen
+
+
 class History:
     """The metrics after every iteration, one array (iterations,) or (iterations, seeds) each."""
 
@@ -110,12 +113,12 @@ class Result:
     @property
     def qd_score(self) -> float:
         """Sum of (objective - offset) over the occupied cells, divided by the number of all cells."""
-        return float(self.archive.metrics.qd_score)
+        return float(self._metrics.qd_score)
 
     @property
     def coverage(self) -> float:
         """Occupied cells in percent."""
-        return float(self.archive.metrics.coverage)
+        return float(self._metrics.coverage)
 
     @property
     def best(self) -> float:
@@ -125,7 +128,11 @@ class Result:
     @property
     def mean(self) -> float:
         """Mean objective of the elites."""
-        return float(self.archive.metrics.mean)
+        return float(self._metrics.mean)
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        return _metrics(self.archive)
 
     @property
     def iterations(self) -> int:
