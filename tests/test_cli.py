@@ -197,7 +197,7 @@ def test_the_demo_draws_pictures_and_can_be_repeated(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     for _ in range(2):
         words = call("demo", "--out", out, "--iterations", "20").stdout
-        assert sorted(path.name for path in out.iterdir()) == sorted(DEMO_FILES)
+        assert {path.name for path in out.iterdir()} == set(DEMO_FILES) - {"collage.png"}
     assert str(out / "heatmap.png") in words
     assert "720 evaluations and 20 gradients" in words
     assert (out / "poses.png").stat().st_size > 10_000

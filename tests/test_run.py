@@ -64,7 +64,7 @@ def test_a_summary_is_json_as_it_is(result):
 def test_to_pandas_has_a_row_per_elite(result):
     table = result.to_pandas()
     assert list(table.columns[:5]) == ["cell", "objective", "measure_0", "measure_1", "solution_0"]
-    assert table.shape == (len(result.archive), 4 + 6)
+    assert table.shape == (len(result.archive), 5 + 6)
     np.testing.assert_array_equal(table["objective"], result.elites.objective)
 
 

@@ -22,6 +22,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,11 +30,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from safetensors import safe_open
 
 from dqd import __version__, durable
 from dqd.describe import describe as describe
 from dqd.describe import plain
+from dqd.safe import load_json, load_jsonl, load_safetensors
+from dqd.safe.files import opened
+from dqd.safe.text import parse_json
 
 FORMAT = 2
 CONFIG, LOCK, MANIFEST, STEPS, VIEWS = "config.json", "lock", "manifest.json", "steps", "views"
@@ -94,11 +97,11 @@ class Checkpoint:
         return replace(self, part=part)
 
     def lines(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.path(name).read_text().splitlines()]
+        return load_jsonl(self.path(name))
 
     def arrays(self, name: str = ARCHIVE, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """The arrays of a file, or those of some names that are there."""
-        return load_arrays(self.path(name), only)
+        return load_safetensors(self.path(name), only)
 
     def record(self) -> Record:
         return Record(self.config, self.lines(METRICS), self.arrays(), self.step)
@@ -149,6 +152,8 @@ def verify(place: Path) -> dict[str, Any]:
     manifest = _unseal(place / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise DamagedError(f"record format {manifest.get('format')!r}, this version reads {FORMAT}")
+    if not _is_manifest(manifest):
+        raise DamagedError(f"{MANIFEST} is not one that dqd wrote")
     if manifest["step"] != int(place.name):
         raise DamagedError(f"it is the checkpoint of iteration {manifest['step']}, not of {int(place.name)}")
     for name, expected in manifest["files"].items():
@@ -156,11 +161,19 @@ def verify(place: Path) -> dict[str, Any]:
     return manifest
 
 
+def _is_manifest(content: dict[str, Any]) -> bool:
+    match content:
+        case {"step": int(), "summary": dict(), "config": dict(), "files": dict(files)}:
+            return all(isinstance(entry, dict) and entry.keys() == {"size", "sha256"} for entry in files.values())
+    return False
+
+
 def _verify_file(place: Path, name: str, expected: Mapping[str, Any]) -> None:
     if not FILE_NAME.fullmatch(name):
         raise DamagedError(f"{MANIFEST} names {name!r}, which no checkpoint holds")
     try:
-        size = (place / name).stat().st_size
+        about = (place / name).stat()
+        size = about.st_size if stat.S_ISREG(about.st_mode) else -1
         if size != expected["size"]:
             raise DamagedError(f"{name} has {size:,} bytes instead of {expected['size']:,}")
         if durable.digest_of(place / name) != expected["sha256"]:
@@ -172,13 +185,13 @@ def _verify_file(place: Path, name: str, expected: Mapping[str, Any]) -> None:
 def _unseal(path: Path) -> dict[str, Any]:
     """The manifest carries a digest of itself; its text is exactly what `_seal` writes, or it was changed."""
     try:
-        with path.open("rb") as file:
-            text = file.read(MANIFEST_BYTES)
-        content = json.loads(text)
+        with opened(path, MANIFEST_BYTES) as (file, size):
+            text = file.read(size)
+        content = parse_json(path, text)
         digest = content.pop("sha256")
     except OSError as error:
         raise DamagedError(f"{MANIFEST} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise DamagedError(f"{MANIFEST} is not one that dqd wrote") from None
     if _seal(content) != text:
         raise DamagedError(f"{MANIFEST} was changed: its SHA-256 is not {str(digest)[:16]}...")
@@ -190,17 +203,12 @@ def _seal(content: Mapping[str, Any]) -> bytes:
     return json.dumps({**content, "sha256": digest}, indent=1).encode() + b"\n"
 
 
-def load_arrays(path: Path, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    with safe_open(path, framework="numpy") as file:
-        return {name: file.get_tensor(name) for name in file.keys() if only is None or name in only}  # noqa: SIM118
-
-
 def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What was asked for last. When config.json is lost or damaged, what the newest valid checkpoint says."""
     run = Path(folder)
     check_format(run)
     try:
-        config = json.loads((run / CONFIG).read_text())
+        config = load_json(run / CONFIG)
         return {**config, "format": config["format"]}
     except (OSError, ValueError, KeyError, TypeError):
         return newest(run, lambda checkpoint: checkpoint.manifest["config"])
@@ -209,7 +217,7 @@ def read_config(folder: str | os.PathLike[str]) -> dict[str, Any]:
 def check_format(folder: Path) -> None:
     """Refuse what another version wrote. A config.json that is damaged says nothing."""
     try:
-        found = json.loads((folder / CONFIG).read_text())["format"]
+        found = load_json(folder / CONFIG)["format"]
     except (OSError, ValueError, KeyError, TypeError):
         return
     if found != FORMAT:

@@ -188,16 +188,8 @@ class Result:
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in figures.items()}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per elite: cell, objective, measure_0..., solution_0..."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install 'dqd[pandas]'") from None
-        elites = self.elites
-        columns = {"cell": elites.cell, "objective": elites.objective}
-        columns |= {f"measure_{j}": column for j, column in enumerate(elites.measures.T)}
-        columns |= {f"solution_{i}": column for i, column in enumerate(elites.solutions.T)}
-        return pandas.DataFrame(columns)
+        """One row per elite: cell, objective, measure_0..., solution_0..., found."""
+        return self.archive.to_pandas()
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
@@ -245,16 +237,7 @@ class Result:
             yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
 
     def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        grid = self.archive.tessellation
-        cells = np.flatnonzero(np.asarray(self.archive.objective) > -np.inf)
-        names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
-        return {
-            "cell": cells.astype(np.int32),
-            **{name: np.asarray(getattr(self.archive, name))[cells] for name in names},
-            "grid_lower": np.asarray(grid.lower, np.float64),
-            "grid_upper": np.asarray(grid.upper, np.float64),
-            "grid_shape": np.asarray(grid.shape, np.int64),
-        }
+        return archive_arrays(self.archive, solutions)
 
     def __repr__(self) -> str:
         return (
@@ -349,3 +332,17 @@ def _view(objective: Any) -> dict[str, np.ndarray]:
     objective = np.asarray(objective)
     cells = np.flatnonzero(objective > -np.inf)
     return {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}
+
+
+def archive_arrays(archive: Archive, solutions: bool = True) -> dict[str, np.ndarray]:
+    """The elites and the grid as the arrays of a record."""
+    grid = archive.tessellation
+    cells = np.flatnonzero(np.asarray(archive.objective) > -np.inf)
+    names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
+    return {
+        "cell": cells.astype(np.int32),
+        **{name: np.asarray(getattr(archive, name))[cells] for name in names},
+        "grid_lower": np.asarray(grid.lower, np.float64),
+        "grid_upper": np.asarray(grid.upper, np.float64),
+        "grid_shape": np.asarray(grid.shape, np.int64),
+    }
