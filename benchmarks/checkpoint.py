@@ -58,17 +58,17 @@ def measure_archive(folder: Path, side: int, n: int, rounds: int) -> dict:
 
 
 def _round(folder: Path, result: Result) -> dict[str, float]:
-    run, saved, shapes = folder / "run", folder / "saved", jax.eval_shape(lambda: result.state)
-    times = {}
+    run, saved, times = folder / "run", folder / "saved", {}
+    start = (result.search, Archive.empty(result.archive.tessellation, result.state.x0.size), result.state.x0)
     with Writer(run) as writer:
         checkpoints = checkpoints_of(writer, result)
-        checkpoints.restore(lambda: shapes, result.archive)  # nothing to go on from yet; writes config.json
+        checkpoints.restore(*start)  # nothing to go on from yet; writes config.json
         times["commit_seconds"] = timed(lambda: checkpoints.keep(result.state, None, None, last=True))
     times["save_seconds"] = timed(lambda: result.save(saved))
     times["load_seconds"] = timed(lambda: record.read(saved))
     with Writer(run) as writer:
         again = checkpoints_of(writer, result)
-        times["restore_seconds"] = timed(lambda: jax.block_until_ready(again.restore(lambda: shapes, result.archive)))
+        times["restore_seconds"] = timed(lambda: jax.block_until_ready(again.restore(*start)[0]))
     times["megabytes"] = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) / 1e6
     shutil.rmtree(folder)
     return times

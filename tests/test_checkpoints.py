@@ -124,7 +124,7 @@ def test_a_finished_run_is_returned_without_running(undisturbed, monkeypatch):
     result, folder = undisturbed
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != "lock"}
     monkeypatch.setattr(run, "run_chunk", lambda *_, **__: pytest.fail("it ran"))
-    monkeypatch.setattr(run, "start_seed", jax.jit(run._start))  # traced for its shapes, never called
+    monkeypatch.setattr(run, "start_seed", lambda *_, **__: pytest.fail("it started"))
     again = illuminate(folder, until=lambda metrics: pytest.fail("it ran"))
     assert_same(again.state, result.state)
     assert again.stopped is None

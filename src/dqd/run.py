@@ -131,8 +131,7 @@ def illuminate(
             checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, found)
         start = functools.partial(start_seeds if batched else start_seed, search)
         arguments = (archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
-        restored = checkpoints.restore(lambda: jax.eval_shape(start, *arguments), archive)
-        state, history = restored or (start(*arguments), History())
+        state, history = checkpoints.restore(search, archive, flat) or (start(*arguments), History())
         interrupt = stack.enter_context(Interrupt(resumable=out is not None))
         state, stopped = _loop(
             lambda state, size: run_chunk(search, state, domain, length=size, batched=batched),

@@ -29,7 +29,7 @@ def files(step: int) -> dict:
 
 def check(checkpoint: record.Checkpoint) -> int:
     """The step of a checkpoint in which everything fits together."""
-    read, step = checkpoint.record(), checkpoint.step
+    read, step = record.record_of(checkpoint), checkpoint.step
     assert (read.config["summary"]["iterations"], read.metrics[0]["iteration"]) == (step, step)
     assert (read.arrays["objective"] == step).all()
     assert (checkpoint.arrays(record.STATE)["x"] == step).all()

@@ -15,7 +15,7 @@ import pytest
 from reliability.actors import CONFIG, check, files
 
 import dqd
-from dqd import durable, record, writer
+from dqd import durable, manifest, record, writer
 from dqd.writer import CheckpointError, Writer
 
 STEPS = (1, 2, 3)
@@ -91,10 +91,10 @@ def other_name(file: Path, dice: random.Random, step: int) -> None:
 
 def _reseal(file: Path, **changes: object) -> None:
     """A manifest whose digest is right, but which is not one of this version, or of this step."""
-    path = file.with_name(record.MANIFEST)
-    manifest = json.loads(path.read_text()) | changes
-    del manifest["sha256"]
-    path.write_bytes(record._seal(manifest))
+    path = file.with_name(manifest.MANIFEST)
+    content = json.loads(path.read_text()) | changes
+    del content["sha256"]
+    path.write_bytes(manifest._seal(content))
 
 
 KINDS = (flip, truncate, blank, remove, swap_names, swap_steps, other_version, other_name)
