@@ -177,6 +177,13 @@ def test_a_saved_result_is_no_run_to_go_on_with(undisturbed, tmp_path):
         illuminate(result.save(tmp_path / "saved"))
 
 
+@pytest.mark.parametrize("seconds", [-1, float("nan")])
+def test_seconds_between_checkpoints_are_checked(tmp_path, seconds):
+    with pytest.raises(ValueError, match="checkpoint_seconds: expected seconds, at least 0"):
+        illuminate(tmp_path / "run", checkpoint_seconds=seconds)
+    assert not (tmp_path / "run").exists()
+
+
 def test_words_of_ones_own_are_kept(tmp_path):
     illuminate(tmp_path / "run", about={"note": "mine", "weights": np.zeros(100)}, iterations=10)
     config = record.read(tmp_path / "run").config

@@ -97,6 +97,8 @@ def illuminate(
     writes a checkpoint and ends the program with code 143.
     """
     _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
+    if not checkpoint_seconds >= 0:
+        raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
@@ -111,13 +113,6 @@ def illuminate(
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
     )
-    config = {
-        **with_versions(describe(about or {})),
-        **settings(search, archive, flat, domain),
-        **({"seeds": numbers} if batched else {"seed": numbers[0]}),
-        "iterations": int(iterations),
-    }
-
     clock = CompileClock()
 
     def found(state: SearchState, history: History, stopped: str | None) -> Any:
@@ -127,8 +122,10 @@ def illuminate(
     with contextlib.ExitStack() as stack:
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if out is not None:
-            writer = stack.enter_context(Writer(out))
-            checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, found)
+            seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
+            asked = describe(about or {}) | settings(search, archive, flat, domain) | seeding
+            config = with_versions({**asked, "iterations": int(iterations)})
+            checkpoints = Checkpoints(stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, found)
         start = functools.partial(start_seeds if batched else start_seed, search)
         arguments = (archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
         state, history = checkpoints.restore(search, archive, flat) or (start(*arguments), History())
@@ -139,7 +136,7 @@ def illuminate(
             iterations,
             _chunk_length(iterations, chunk),
             until,
-            stack.enter_context(Progress(iterations, enabled=progress)),
+            stack.enter_context(Progress(iterations, enabled=progress, done=len(history))),
             interrupt,
             history,
             checkpoints,
