@@ -154,7 +154,10 @@ def write_step(
         durable.write_file(aside / MANIFEST, _seal(about))
         for folder in {(aside / name).parent for name in (MANIFEST, *files)}:
             durable.sync_folder(folder)
-        durable.rename(aside, steps / f"{step:09d}")
+        target = steps / f"{step:09d}"
+        if target.exists():  # a damaged one, which stays until this one is whole
+            durable.remove_folder(target)
+        durable.rename(aside, target)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise

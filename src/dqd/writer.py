@@ -95,14 +95,17 @@ class Writer:
     def commit(
         self, step: int, config: Mapping[str, Any], summary: Mapping[str, Any], files: Mapping[str, durable.Content]
     ) -> None:
-        """Write a checkpoint, whole or not at all; then let go of those before the last three."""
+        """Write a checkpoint, whole or not at all; then let go of those before the last three.
+
+        One that is there and valid stays as it is: it was made of the same state.
+        """
         needed = sum(durable.size_of(content) for content in files.values())
         place = self.folder / STEPS / f"{step:09d}"
+        if place.name in self._valid:
+            return
         with _explained(place, f"write the checkpoint of iteration {step:,}", needed):
-            if place.exists():  # a damaged one, or one that is taken again
-                durable.remove_folder(place)
             record.write_step(place.parent, step, config, summary, files)
-            self._valid = [*(name for name in self._valid if name != place.name), place.name][-KEPT:]
+            self._valid = [*self._valid, place.name][-KEPT:]
             for other in record.step_folders(self.folder):
                 if other.name not in self._valid:
                     durable.remove_folder(other)

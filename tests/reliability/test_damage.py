@@ -153,6 +153,20 @@ def test_the_last_three_valid_ones_are_kept_and_the_only_valid_one_never_goes(co
     assert kept == [[2, 1], [3, 2, 1], [4, 3, 2], [5, 4, 3], [6, 5, 4]]
 
 
+def test_a_valid_checkpoint_is_not_written_again_and_a_damaged_one_stays_until_another_is_whole(copy):
+    with Writer(copy) as run:
+        before = (place(copy, 3) / manifest.MANIFEST).stat().st_mtime_ns
+        run.commit(3, CONFIG, {"iterations": 3}, files(3))
+        assert (place(copy, 3) / manifest.MANIFEST).stat().st_mtime_ns == before
+    (place(copy, 3) / record.ARCHIVE).write_bytes(b"broken")
+    with warnings.catch_warnings(action="ignore"), Writer(copy) as run:
+        with pytest.raises(TypeError, match="an array of object"):
+            run.commit(3, CONFIG, {"iterations": 3}, files(3) | {record.STATE: {"x": np.array([None])}})
+        assert (place(copy, 3) / record.ARCHIVE).read_bytes() == b"broken"
+        run.commit(3, CONFIG, {"iterations": 3}, files(3))
+    assert record.newest(copy, check) == 3
+
+
 def test_what_a_dead_writer_left_behind_is_removed_by_the_next_one_and_nothing_else(copy):
     (copy / "notes.txt").write_text("mine")
     (copy / ".hidden").write_text("mine")
