@@ -130,12 +130,12 @@ class Checkpoints:
 
     def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
         """Write what is due; in the end, everything."""
-        done, found = int(np.max(state.iteration)), self.found(state, history, stopped)
+        done = int(np.max(state.iteration))
         if self._view_due(done):
-            self.writer.view(done, found.view())
+            self.writer.view(done, self.found(state, History(), None).view())
             self.viewed = done
         if done != self.kept and (last or time.monotonic() >= self.next):
-            self._commit(done, found)
+            self._commit(done, self.found(state, history, stopped))
 
     def _commit(self, done: int, found: Result | Results) -> None:
         started = time.monotonic()

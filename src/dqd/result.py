@@ -55,7 +55,7 @@ def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str
 def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
     """About `count` of the rows, evenly spaced, the last one always. It depends on their number alone."""
     every = max(1, len(rows) // count)
-    return [row for i, row in enumerate(rows, 1) if i % every == 0 or i == len(rows)]
+    return [*rows[every - 1 :: every], *(rows[-1:] if len(rows) % every else ())]
 
 
 _metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen

@@ -111,10 +111,13 @@ class Writer:
                     durable.remove_folder(other)
 
     def view(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """A small picture of the archive; of more than fifty, the one with the nearest neighbours goes."""
+        """A small picture of the archive; of more than fifty, the one with the nearest neighbours goes.
+
+        Nothing depends on views, so they are not synced: after a power cut the newest may be gone.
+        """
         path = self.folder / VIEWS / f"{step:09d}.safetensors"
         with _explained(path, "write a view", durable.size_of(arrays)):
-            durable.replace_file(path, arrays)
+            durable.replace_file(path, arrays, sync=False)
             views = sorted(path.parent.glob("[0-9]*"), key=_step)
             if len(views) > MOST_VIEWS:
                 _, crowded = min((_step(views[i + 1]) - _step(views[i - 1]), i) for i in range(1, len(views) - 1))
