@@ -85,24 +85,25 @@ def test_metrics_depend_on_the_iterations_alone(monkeypatch, tmp_path):
     assert digests(tmp_path / "longer") == digests(tmp_path / "whole")
 
 
-SETTINGS = {
-    "several seeds": {"seeds": [3, 8]},
-    "pytree and bounds": {"x0": {"a": np.zeros((2, 2)), "b": np.zeros(3)}, "bounds": (-1.0, 0.75)},
-    "thresholds": {"archive_learning_rate": 0.1, "archive_minimum": 0.0, "qd_score_offset": -5.0},
-}
-
-
 def pytree_score(x):
     return -jnp.sum(x["a"] ** 2), jnp.array([x["a"].sum(), x["b"].sum()])
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.x64)])
-def test_every_kind_of_run_goes_on(tmp_path, kind, dtype):
-    options = {**SETTINGS[kind], "function": pytree_score if "pytree" in kind else score, "iterations": 20}
-    whole = illuminate(tmp_path / "whole", **options)
-    illuminate(tmp_path / "parts", until=at(10), **options)
-    resumed = illuminate(tmp_path / "parts", **options)
+THRESHOLDS = {"archive_learning_rate": 0.1, "archive_minimum": -9.0, "qd_score_offset": -9.0}
+PYTREE = {"function": pytree_score, "x0": {"a": np.zeros((2, 2)), "b": np.zeros(3)}, "bounds": (-1.0, 0.75)}
+
+
+@pytest.mark.parametrize(
+    ("options", "dtype"),
+    [
+        pytest.param({"seeds": [3, 8]}, "float32", id="several seeds"),
+        pytest.param(PYTREE | THRESHOLDS, "float64", id="pytree, bounds and thresholds", marks=pytest.mark.x64),
+    ],
+)
+def test_every_kind_of_run_goes_on(tmp_path, options, dtype):
+    whole = illuminate(tmp_path / "whole", iterations=20, **options)
+    illuminate(tmp_path / "parts", iterations=20, until=at(10), **options)
+    resumed = illuminate(tmp_path / "parts", iterations=20, **options)
     assert str(whole.state.x0.dtype) == dtype
     assert_same(resumed.state, whole.state)
     assert_same(resumed.history, whole.history)
