@@ -3,7 +3,8 @@
     python benchmarks/stylegan.py                       one configuration through `illuminate`
     python benchmarks/stylegan.py --breakdown           also the parts of an iteration
     python benchmarks/stylegan.py --authors-way         also float32 and three separate jacobian passes
-    python benchmarks/stylegan.py --dtypes bfloat16 float32 --chunks 12 18 37    every combination
+    python benchmarks/stylegan.py --sweep               several precisions and numbers of images per pass
+    python benchmarks/stylegan.py --dtypes bfloat16 float32 --chunks 12 18 37    every combination of these
 
 An iteration makes and judges 35 images, and one more with three gradients. Times leave compilation out; weights being
 random, the scores mean nothing.
@@ -34,6 +35,7 @@ from dqd.types import Evaluation, pytree, replace
 
 BRANCHES = 35  # images of an iteration beside the one with gradients
 PROMPTS = ("objective", "first", "second")  # their texts are random as well
+SWEEP = (["bfloat16", "float16", "float32"], [18, 37])  # dtypes, chunks
 SMALL_CLIP = {"image": (64, 2), "text": (64, 1), "patch": 16, "positions": 17, "vocabulary": 64, "features": 32}
 
 
@@ -152,8 +154,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--fixed-noise", action="store_true", help="instead of fresh noise, which the paper had")
     parser.add_argument("--breakdown", action="store_true")
     parser.add_argument("--authors-way", action="store_true")
+    parser.add_argument("--sweep", action="store_true", help=f"--dtypes {' '.join(SWEEP[0])} --chunks 18 37")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/stylegan.json"))
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.sweep:
+        arguments.dtypes, arguments.chunks = SWEEP
+    return arguments
 
 
 def main() -> None:
@@ -184,6 +190,7 @@ def write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
         "platform": device.platform,
         "jax": jax.__version__,
         "dqd": dqd.__version__,
+        "matmul_precision": jax.config.jax_default_matmul_precision,  # None: TF32 for float32 on a GPU
         "source": source_digest(),
         **describe_device(),
         "settings": {name: value for name, value in vars(arguments).items() if name != "out"},

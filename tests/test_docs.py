@@ -9,7 +9,7 @@ from typer.main import get_command
 import dqd
 from dqd.cli import app
 from dqd.experiments import suites
-from dqd.experiments.presets import ALGORITHMS, DOMAINS
+from dqd.experiments.presets import ALGORITHMS, PROBLEMS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -51,7 +51,7 @@ def test_every_option_and_algorithm_is_documented() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     parameters = [each for command in commands.values() for each in command.params]
     options = {option for each in parameters if each.param_type_name == "option" for option in each.opts}
-    assert [name for name in (*options, *DOMAINS, *ALGORITHMS, *suites.names()) if name not in page] == []
+    assert [name for name in (*options, *PROBLEMS, *ALGORITHMS, *suites.names()) if name not in page] == []
     assert [name for name in commands if f"## dqd {name}" not in page] == []
     assert [name for name in ALGORITHMS if f"`{name}`" not in algorithms] == []
 

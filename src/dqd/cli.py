@@ -383,6 +383,23 @@ def convert(
             typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
+@app.command(epilog=EXIT_CODES, short_help="Download the networks of a domain.")
+def fetch(
+    what: Annotated[str, typer.Argument(metavar="faces", help="The networks of lsi-faces, about 100 MB.")],
+    half: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Also copy them there in 16 bits, to carry elsewhere.")
+    ] = None,
+) -> None:
+    """Download pinned packages, check them, and keep their networks in the cache. Nothing of theirs is run."""
+    from dqd.domains.latent.faces.fetch import fetch
+
+    with _explained(USAGE):
+        if what != "faces":
+            raise ValueError(f"unknown networks {what!r}. Known: faces")
+    with _explained(FAILURE):
+        fetch(lambda line: typer.echo(line, err=True), half)
+
+
 # Searching ------------------------------------------------------------------------------------------------------------
 
 

@@ -38,6 +38,7 @@ class Latent:
     module: str
     options: tuple[str, ...]
     settings: Settings  # by algorithm
+    required: tuple[str, ...] = ()
     gpu: Pace = Pace()
     cpu: Pace = Pace()
 
@@ -62,22 +63,24 @@ LATENT: dict[str, Latent] = {
     "lsi-digits": Latent(
         "dqd.domains.latent.digits",
         _COMMON,
-        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.2, cma_mega=(0.2, 1.0), adam=(0.2, 0.05)),
+        _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
         gpu=Pace(2_000),
         cpu=Pace(2_000),
     ),
     "lsi-faces": Latent(
         "dqd.domains.latent.faces",
         (*_COMMON, "weights", "preview", "dtype"),
-        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.2, cma_mega=(0.2, 1.0), adam=(0.2, 0.05)),
+        # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
+        _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
         gpu=Pace(chunk=50),
-        cpu=Pace(200, chunk=1),
+        cpu=Pace(50, chunk=1),
     ),
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
         "dqd.domains.latent.stylegan_clip",
         (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
         _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
+        required=("weights",),
         gpu=Pace(chunk=50),
         cpu=Pace(chunk=1),
     ),
@@ -101,6 +104,9 @@ def make_problem(
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         check_known(f"option of {domain}", name, row.options)
+    for name in row.required:
+        if name not in given:
+            raise ValueError(f"{name}: {domain} needs it (on the command line --{name}); docs/latent.md says more")
     names = RENAMED.get(domain, {})
     problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
     changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}

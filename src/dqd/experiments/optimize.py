@@ -16,13 +16,17 @@ from jax import Array
 
 from dqd.domains.domain import Domain
 from dqd.domains.problem import Problem
+from dqd.types import replace
 
 CHUNK = 50  # iterations between two reports
 
 
 @dataclass(frozen=True)
 class Ascent:
-    """The best solution on the way, and the stored objective at every step."""
+    """The best solution on the way, and the stored objective at every step.
+
+    Where scores were provisional, `objective` and `measures` are what the problem's final judge says.
+    """
 
     solution: np.ndarray  # (n,)
     objective: float
@@ -48,14 +52,18 @@ def ascend(
         history.append(np.asarray(values))
         scale, offset = problem.domain.transform
         say(start + length, float(scale * state[3] + offset))
-    found = jax.jit(problem.domain.evaluate)(state[2][None])
+    objective, measures = _judged(problem, state[2][None])
     scale, offset = problem.domain.transform
-    return Ascent(
-        np.asarray(state[2]),
-        float(found.objective[0]),
-        np.asarray(found.measures[0]),
-        scale * np.concatenate(history or [np.zeros(0)]) + offset,
-    )
+    stored = scale * np.concatenate(history or [np.zeros(0)]) + offset
+    return Ascent(np.asarray(state[2]), float(objective), measures, stored)
+
+
+def _judged(problem: Problem[Any], solutions: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Objective () and measures (k,) of the first solution, averaged over the salts of a final judge."""
+    judges = [problem.domain] if problem.final is None else [replace(problem.final, salt=s) for s in problem.salts]
+    evaluate = jax.jit(lambda judge: judge.evaluate(solutions))
+    found = [evaluate(judge) for judge in judges]
+    return np.mean([one.objective[0] for one in found]), np.mean([one.measures[0] for one in found], axis=0)
 
 
 @functools.partial(jax.jit, static_argnames="length")

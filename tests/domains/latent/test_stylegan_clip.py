@@ -47,14 +47,13 @@ def test_stored_objective_and_measures(networks):
     solutions = jax.random.normal(jax.random.key(0), (3, 512))
     generator, model, tokenizer = networks
     numbers = jnp.asarray(tokenizer.batch(["one", "two", "three"]))
-    images = problem.domain.scorers[0].cosines(generator.images(solutions))
-    found = problem.domain.evaluate(solutions)
-    np.testing.assert_allclose(found.objective, 10 * (10 - 1 / images[:, 0]), rtol=1e-4)
-    np.testing.assert_allclose(found.measures, 1 / images[:, 1:], rtol=1e-4)
-    texts = model.text(numbers)
-    np.testing.assert_allclose(
-        problem.domain.scorers[0].texts, texts / jnp.linalg.norm(texts, axis=1, keepdims=True), atol=1e-6
-    )
+    (scorer,) = problem.domain.scorers
+    cosines = jax.jit(lambda scorer, generator: scorer.cosines(generator.images(solutions)))(scorer, generator)
+    found = jax.jit(lambda domain: domain.evaluate(solutions))(problem.domain)
+    np.testing.assert_allclose(found.objective, 10 * (10 - 1 / cosines[:, 0]), rtol=1e-4)
+    np.testing.assert_allclose(found.measures, 1 / cosines[:, 1:], rtol=1e-4)
+    texts = jax.jit(lambda tower: tower(numbers))(model.text)
+    np.testing.assert_allclose(scorer.texts, texts / jnp.linalg.norm(texts, axis=1, keepdims=True), atol=1e-6)
     np.testing.assert_array_equal(problem.x0, np.zeros(512))
     np.testing.assert_array_equal(problem.grid.lower, [0, 0])
     np.testing.assert_array_equal(problem.grid.upper, [6, 6])

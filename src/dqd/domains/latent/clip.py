@@ -176,7 +176,8 @@ def scorer(model: CLIP, tokenizer: Tokenizer, prompts: Sequence[str], *, proper:
     if len(tokenizer) > len(model.text.tokens):
         raise ValueError(f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(model.text.tokens):,}")
     numbers = jnp.asarray(tokenizer.batch(prompts, len(model.text.positions)))
-    return PromptScorer(model.image, unit(model.text(numbers)), tuple(prompts), proper)
+    features = jax.jit(lambda tower, numbers: unit(tower(numbers)))(model.text, numbers)
+    return PromptScorer(model.image, features, tuple(prompts), proper)
 
 
 def unit(features: Array) -> Array:

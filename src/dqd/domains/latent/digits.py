@@ -38,8 +38,8 @@ RANGES = {  # of a grid's axis for each score
 LABELS = {
     "ink": "ink (% of the paper)",
     "slant": "slant (rightwards per height)",
-    "width": "width (pixels)",
-    "height": "height (pixels)",
+    "width": "width (standard deviation of the ink, pixels)",
+    "height": "height (standard deviation of the ink, pixels)",
     "legibility": "log-probability of the likeliest digit",
     **{f"digit-{d}": f"log-probability of a {d}" for d in range(10)},
 }
@@ -85,7 +85,6 @@ class Strokes:
         xx, yy = columns @ place**2 - x * x, rows @ place**2 - y * y
         xy = jnp.einsum("bij,i,j->b", ink, place, place) / total - x * y
         slant = -xy / (yy + 1e-6)  # rows count downwards
-        # A bar of even ink has a standard deviation of its length over sqrt(12).
         width, height = (jnp.sqrt(jnp.maximum(spread, 0) + 1e-6) for spread in (xx, yy))
         return jnp.stack([100 * total / SIZE**2, slant, width, height], axis=1)
 
@@ -125,7 +124,7 @@ def build(
         Grid(lower, upper, (resolution or RESOLUTION,) * len(lower)),
         x0=jnp.ones(chosen.n) if space == "sphere" else jnp.zeros(chosen.n),
         title=f"Digits by {' and '.join(domain.measures)}",
-        labels=tuple(_label(name) for name in (domain.objective, *domain.measures)),
+        labels=(f"100 + 10 x {_label(domain.objective)}", *(_label(name) for name in domain.measures)),
         bounds=chosen.bounds,
     )
 
