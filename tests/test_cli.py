@@ -214,3 +214,39 @@ def test_the_demo_of_digits_replaces_that_of_arms(tmp_path: Path) -> None:
     assert {path.name for path in out.iterdir()} == set(DEMO_FILES) - {"poses.png"}
     assert "digits with 720 evaluations and 20 gradients" in words
     assert "the demo knows arm and lsi-digits" in call("demo", "--domain", "lp-sphere", code=2).stderr
+
+
+# Going on -------------------------------------------------------------------------------------------------------------
+
+
+def shown(words: str) -> dict:
+    """The line of JSON without times, which add up over sessions."""
+    found = json.loads(words.splitlines()[-1])
+    return {name: value for name, value in found.items() if "seconds" not in name}
+
+
+def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp_path: Path) -> None:
+    whole = shown(call(*CMA_MEGA, "--set", "sigma=3", "--x64", "--json", "-q", "--out", tmp_path / "whole").stdout)
+    part = [*CMA_MEGA, "--set", "sigma=3", "--x64", "--json", "-q", "--out", tmp_path / "parts"]
+    assert shown(call(*part, "--iterations", 10).stdout)["iterations"] == 10
+    assert shown(call("resume", tmp_path / "parts", "--json", "-q").stdout)["iterations"] == 10  # as it was begun
+    assert shown(call("resume", tmp_path / "parts", "--iterations", 20, "--json", "-q").stdout) == whole
+    assert shown(call(*part).stdout) == whole
+    ours, theirs = (record.read(tmp_path / name) for name in ("parts", "whole"))
+    assert ours.metrics == theirs.metrics
+    np.testing.assert_array_equal(ours.arrays["solutions"], theirs.arrays["solutions"])
+
+
+def test_changed_settings_are_wrong_usage_and_named(tmp_path: Path) -> None:
+    call(*CMA_MEGA, "--out", tmp_path / "run", "-q")
+    answer = call(*CMA_MEGA, "--out", tmp_path / "run", "--seed", 3, "--set", "sigma=2", code=2).stderr
+    assert "emitter.strategy.sigma: 10.0 there, 2 here" in answer
+    assert "seed: 0 there, 3 here" in answer
+    assert "has done 20 already" in call("resume", tmp_path / "run", "--iterations", 10, code=2).stderr
+
+
+def test_a_run_of_ones_own_function_is_resumed_by_the_call_that_began_it(tmp_path: Path) -> None:
+    dqd.AskTell(dqd.cma_mega(1.0), dqd.Grid([0], [1], [4]), x0=np.zeros(3)).result().save(tmp_path / "run")
+    answer = call("resume", tmp_path / "run", code=2).stderr
+    assert "call dqd.illuminate again with the same arguments" in answer
+    assert "is not the record of a run" in call("resume", tmp_path, code=2).stderr

@@ -21,7 +21,7 @@ from dqd.archives.archive import Archive
 from dqd.describe import SettingsChangedError, differences
 from dqd.progress import CompileClock
 from dqd.result import METRICS, SETTINGS, History, Result, Results, thinned
-from dqd.search import SearchState, StepInfo
+from dqd.search import Search, SearchState, StepInfo
 from dqd.writer import MOST_VIEWS, Writer
 
 CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
@@ -33,7 +33,7 @@ SHARE = 0.01  # of the time may go into checkpoints; when they take long, they b
 class NoCheckpoints:
     """A run that is not recorded."""
 
-    def restore(self, shapes: Callable[[], SearchState], empty: Archive) -> None:
+    def restore(self, search: Search, empty: Archive, x0: Array) -> None:
         return None
 
     def passed(self, done: int) -> None:
@@ -65,7 +65,7 @@ class Checkpoints:
 
     # Going on ---------------------------------------------------------------------------------------------------------
 
-    def restore(self, shapes: Callable[[], SearchState], empty: Archive) -> tuple[SearchState, History] | None:
+    def restore(self, search: Search, empty: Archive, x0: Array) -> tuple[SearchState, History] | None:
         """State and history of the newest checkpoint, if there is one. Its settings must agree with ours."""
         self._check_settings()
         self.writer.configure(self.config)
@@ -74,7 +74,8 @@ class Checkpoints:
             return None
         arrays = checkpoint.arrays(record.STATE)
         history = StepInfo(**{name: jnp.asarray(arrays.pop(f"history/{name}")) for name in METRICS})
-        state = from_arrays(shapes(), arrays | self._cells(checkpoint, empty))
+        shapes = _shapes(search, empty, x0, self.config.get("seeds"))
+        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
         self.timings = checkpoint.lines(record.TIMINGS)
         if self.timings:
             self.clock.earlier = (self.timings[-1]["seconds"], self.timings[-1]["compile_seconds"])
@@ -129,12 +130,12 @@ class Checkpoints:
 
     def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
         """Write what is due; in the end, everything."""
-        done, found = int(np.max(state.iteration)), self.found(state, history, stopped)
+        done = int(np.max(state.iteration))
         if self._view_due(done):
-            self.writer.view(done, found.view())
+            self.writer.view(done, self.found(state, History(), None).view())
             self.viewed = done
         if done != self.kept and (last or time.monotonic() >= self.next):
-            self._commit(done, found)
+            self._commit(done, self.found(state, history, stopped))
 
     def _commit(self, done: int, found: Result | Results) -> None:
         started = time.monotonic()
@@ -145,6 +146,17 @@ class Checkpoints:
         self.writer.commit(done, self.config, found.summary(), files)
         self.kept, now = done, time.monotonic()
         self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
+
+
+def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> Any:
+    """The structure of the state, with a leading axis for seeds."""
+
+    def state(archive: Archive, x0: Array, seed: Array) -> SearchState:
+        return search.init(archive, x0, jax.random.key(seed))
+
+    if seeds is None:
+        return jax.eval_shape(state, empty, x0, jnp.asarray(0))
+    return jax.eval_shape(jax.vmap(state, in_axes=(None, None, 0)), empty, x0, jnp.asarray(seeds))
 
 
 # A pytree as arrays ---------------------------------------------------------------------------------------------------

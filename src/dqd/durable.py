@@ -6,10 +6,10 @@ full or broken disk goes through `os` of this module, where the tests make each 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-def write_file(path: Path, content: Content) -> dict[str, Any]:
+def write_file(path: Path, content: Content, sync: bool = True) -> dict[str, Any]:
     """Write a new file and sync it; its size and SHA-256, taken in the same pass."""
     digest, size = hashlib.sha256(), 0
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -38,23 +38,25 @@ def write_file(path: Path, content: Content) -> dict[str, Any]:
             size += len(part)
             while part:
                 part = part[os.write(file, part) :]
-        os.fsync(file)
+        if sync:
+            os.fsync(file)
     finally:
         os.close(file)
     return {"size": size, "sha256": digest.hexdigest()}
 
 
-def replace_file(path: Path, content: Content) -> None:
+def replace_file(path: Path, content: Content, sync: bool = True) -> None:
     """Write a file that may be there already: readers see the old one or the new one."""
     aside = path.with_name(f"{TEMPORARY}{path.name}-{os.getpid()}")
     aside.unlink(missing_ok=True)
     try:
-        write_file(aside, content)
+        write_file(aside, content, sync)
         os.rename(aside, path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
@@ -86,9 +88,11 @@ def remove_folder(path: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def remove_temporary(folder: Path, name: str = "") -> None:
+def remove_temporary(folder: Path, name: str | None = None) -> None:
     """What a writer that died has left behind, of everything or of one name."""
-    for path in folder.glob(f"{TEMPORARY}{glob.escape(name)}*"):
+    for path in folder.glob(f"{TEMPORARY}*"):
+        if name is not None and not re.fullmatch(re.escape(TEMPORARY + name) + r"-\d+", path.name):
+            continue
         if path.is_dir():
             shutil.rmtree(path)
         else:

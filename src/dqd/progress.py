@@ -18,8 +18,8 @@ LOG_SECONDS = 10.0  # between two lines where there is no terminal
 class Progress:
     """A bar on a terminal, plain lines elsewhere; both on stderr."""
 
-    def __init__(self, iterations: int, enabled: bool | None = None) -> None:
-        self.iterations = iterations
+    def __init__(self, iterations: int, enabled: bool | None = None, done: int = 0) -> None:
+        self.iterations, self.before = iterations, done  # those of earlier sessions
         self.enabled = enabled is not False
         self.started = self.logged = time.monotonic()
         self.first = 0  # iterations of the first chunk, whose time went into compilation
@@ -29,7 +29,7 @@ class Progress:
         if self.enabled and sys.stderr.isatty():
             from tqdm import tqdm
 
-            self.bar = tqdm(total=self.iterations, unit="it", unit_scale=True, dynamic_ncols=True)
+            self.bar = tqdm(total=self.iterations, unit="it", unit_scale=True, dynamic_ncols=True, initial=self.before)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -56,7 +56,10 @@ def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str
 def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
     """About `count` of the rows, evenly spaced, the last one always. It depends on their number alone."""
     every = max(1, len(rows) // count)
-    return [row for i, row in enumerate(rows, 1) if i % every == 0 or i == len(rows)]
+    return [*rows[every - 1 :: every], *(rows[-1:] if len(rows) % every else ())]
+
+
+_metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen
 
 
 class History:
@@ -65,6 +68,9 @@ class History:
     def __init__(self, parts: Sequence[StepInfo] = ()) -> None:
         self.parts = list(parts)
         self.small = 0  # how many of the last parts are single chunks
+
+    def __len__(self) -> int:
+        return sum(len(part.qd_score) for part in self.parts)
 
     def append(self, infos: StepInfo) -> None:
         self.parts.append(jax.tree.map(np.array, infos))  # a copy: a view would keep a device buffer alive
@@ -113,12 +119,12 @@ class Result:
     @property
     def qd_score(self) -> float:
         """Sum of (objective - offset) over the occupied cells, divided by the number of all cells."""
-        return float(self.archive.metrics.qd_score)
+        return float(self._metrics.qd_score)
 
     @property
     def coverage(self) -> float:
         """Occupied cells in percent."""
-        return float(self.archive.metrics.coverage)
+        return float(self._metrics.coverage)
 
     @property
     def best(self) -> float:
@@ -128,7 +134,11 @@ class Result:
     @property
     def mean(self) -> float:
         """Mean objective of the elites."""
-        return float(self.archive.metrics.mean)
+        return float(self._metrics.mean)
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        return _metrics(self.archive)
 
     @property
     def iterations(self) -> int:

@@ -37,6 +37,7 @@ from dqd.types import Score
 from dqd.writer import Writer
 
 NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
+LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 
 
@@ -96,6 +97,8 @@ def illuminate(
     writes a checkpoint and ends the program with code 143.
     """
     _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
+    if not checkpoint_seconds >= 0:
+        raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
@@ -110,13 +113,6 @@ def illuminate(
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
     )
-    config = {
-        **with_versions(describe(about or {})),
-        **settings(search, archive, flat, domain),
-        **({"seeds": numbers} if batched else {"seed": numbers[0]}),
-        "iterations": int(iterations),
-    }
-
     clock = CompileClock()
 
     def found(state: SearchState, history: History, stopped: str | None) -> Any:
@@ -126,12 +122,13 @@ def illuminate(
     with contextlib.ExitStack() as stack:
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if out is not None:
-            writer = stack.enter_context(Writer(out))
-            checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, found)
+            seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
+            asked = describe(about or {}) | settings(search, archive, flat, domain) | seeding
+            config = with_versions({**asked, "iterations": int(iterations)})
+            checkpoints = Checkpoints(stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, found)
         start = functools.partial(start_seeds if batched else start_seed, search)
         arguments = (archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
-        restored = checkpoints.restore(lambda: jax.eval_shape(start, *arguments), archive)
-        state, history = restored or (start(*arguments), History())
+        state, history = checkpoints.restore(search, archive, flat) or (start(*arguments), History())
         interrupt = stack.enter_context(Interrupt(resumable=out is not None))
         state, stopped = _loop(
             lambda state, size: run_chunk(search, state, domain, length=size, batched=batched),
@@ -139,7 +136,7 @@ def illuminate(
             iterations,
             _chunk_length(iterations, chunk),
             until,
-            stack.enter_context(Progress(iterations, enabled=progress)),
+            stack.enter_context(Progress(iterations, enabled=progress, done=len(history))),
             interrupt,
             history,
             checkpoints,
@@ -170,7 +167,9 @@ def _loop(
     """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
-    health, launched, stopped = _Health(_counters(state)), int(np.max(state.iteration)), None
+    launched, stopped = len(history), None
+    health = _Health(_counters(state) if launched else np.zeros(2))
+    lap = CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
@@ -182,6 +181,7 @@ def _loop(
                 continue
         done, infos, counters = flying.popleft()
         history.append(infos)  # waits for the device
+        length = _brisk(length, lap.read()[0])
         health.check(done, np.asarray(counters))
         checkpoints.passed(done)
         bar.update(done, history.latest())
@@ -191,6 +191,7 @@ def _loop(
             stopped = "until"
         elif not flying and launched < iterations and checkpoints.due(done):
             checkpoints.keep(state, history)
+        lap = CompileClock()
     jax.block_until_ready(state)
     return state, stopped
 
@@ -281,6 +282,11 @@ def _chunk_length(iterations: int, chunk: int) -> int:
     divisors = [size for size in range(1, min(chunk, iterations) + 1) if iterations % size == 0]
     best = max(divisors, default=1)
     return best if best * 4 >= chunk else min(chunk, max(iterations, 1))
+
+
+def _brisk(length: int, seconds: float) -> int:
+    """A shorter chunk, if the last one took so long that a signal would wait."""
+    return max(1, int(length * SHORT_CHUNK / seconds)) if seconds > LONG_CHUNK else length
 
 
 def _bytes(tree: Any) -> int:

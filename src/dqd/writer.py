@@ -95,32 +95,43 @@ class Writer:
     def commit(
         self, step: int, config: Mapping[str, Any], summary: Mapping[str, Any], files: Mapping[str, durable.Content]
     ) -> None:
-        """Write a checkpoint, whole or not at all; then let go of those before the last three."""
+        """Write a checkpoint, whole or not at all; then let go of those before the last three.
+
+        One that is there and valid stays as it is: it was made of the same state.
+        """
         needed = sum(durable.size_of(content) for content in files.values())
         place = self.folder / STEPS / f"{step:09d}"
+        if place.name in self._valid:
+            return
         with _explained(place, f"write the checkpoint of iteration {step:,}", needed):
-            if place.exists():  # a damaged one, or one that is taken again
-                durable.remove_folder(place)
             record.write_step(place.parent, step, config, summary, files)
-            self._valid = [*(name for name in self._valid if name != place.name), place.name][-KEPT:]
+            self._valid = [*self._valid, place.name][-KEPT:]
             for other in record.step_folders(self.folder):
                 if other.name not in self._valid:
                     durable.remove_folder(other)
 
     def view(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """A small picture of the archive; of more than fifty, every other one goes."""
+        """A small picture of the archive; of more than fifty, the one with the nearest neighbours goes.
+
+        Nothing depends on views, so they are not synced: after a power cut the newest may be gone.
+        """
         path = self.folder / VIEWS / f"{step:09d}.safetensors"
         with _explained(path, "write a view", durable.size_of(arrays)):
-            durable.replace_file(path, arrays)
-            views = sorted(path.parent.glob("[0-9]*"))
-            for other in views[1::2] if len(views) > MOST_VIEWS else ():
-                other.unlink()
+            durable.replace_file(path, arrays, sync=False)
+            views = sorted(path.parent.glob("[0-9]*"), key=_step)
+            if len(views) > MOST_VIEWS:
+                _, crowded = min((_step(views[i + 1]) - _step(views[i - 1]), i) for i in range(1, len(views) - 1))
+                views[crowded].unlink()
 
     def forget_views_after(self, step: int) -> None:
         """Those of iterations that will be done again."""
         for path in (self.folder / VIEWS).glob("[0-9]*"):
-            if int(path.stem) > step:
+            if _step(path) > step:
                 path.unlink()
+
+
+def _step(view: Path) -> int:
+    return int(view.stem)
 
 
 def _check_place(folder: Path) -> None:
@@ -136,22 +147,28 @@ def _check_place(folder: Path) -> None:
 
 def _lock(path: Path) -> int:
     """Take the lock, which the system gives back when its holder dies; or say who holds it."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        _claim(file, path)
+        about = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        os.pwrite(file, json.dumps(about).encode().ljust(200) + b"\n", 0)  # always as long, so never half an old one
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _claim(file: int, path: Path) -> None:
     import fcntl
 
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
         raise LockedError(f"{path.parent} is being written by {_holder(path)}; wait for it, or stop it") from None
     except OSError as error:
         if error.errno not in NO_LOCKS:
-            os.close(file)
             raise
-        warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=4)
-    about = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-    os.pwrite(file, json.dumps(about).encode().ljust(200) + b"\n", 0)  # always as long, so never half an old one
-    return file
+        warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=5)
 
 
 def _holder(path: Path) -> str:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conformance.table import (
+    CHUNK,
     EMITTERS,
     ITERATIONS,
     PROBLEMS,
@@ -27,6 +28,7 @@ from conformance.table import (
 )
 
 import dqd
+from dqd import record
 from dqd.archives import Archive
 from dqd.emitters.combine import Combined, Replicated
 from dqd.run import start_seed
@@ -115,6 +117,24 @@ def test_another_seed_other_numbers_and_other_bounds_compile_nothing(name, compi
 def test_the_seed_decides_everything(name):
     assert_same(search(name, seed=0).state, found(name).state)
     assert not np.array_equal(found(name, seed=3).archive.solutions, found(name).archive.solutions)
+
+
+@every_emitter
+def test_a_run_that_is_stopped_and_resumed_is_the_undisturbed_one(name, tmp_path, compiled):
+    def digests(folder):
+        files = record.newest(folder, lambda checkpoint: checkpoint.manifest["files"])
+        return {file: entry["sha256"] for file, entry in files.items() if file != record.TIMINGS}
+
+    search(name, out=tmp_path / "whole")
+    stopped = search(name, out=tmp_path / "parts", until=lambda metrics: metrics["iteration"] == CHUNK)
+    compiled.clear()
+    resumed = search(name, out=tmp_path / "parts")
+    assert (stopped.iterations, stopped.stopped, resumed.iterations) == (CHUNK, "until", ITERATIONS)
+    assert digests(tmp_path / "whole").keys() == {record.METRICS, record.ARCHIVE, record.STATE}
+    assert digests(tmp_path / "parts") == digests(tmp_path / "whole")
+    assert_same(resumed.state, found(name).state)
+    assert_same(resumed.history, found(name).history)
+    assert "run_chunk" not in compiled  # the very same program went on
 
 
 @pytest.mark.parametrize(("name", "chunk"), [("map_elites", 5), ("cma_mega", 20)])

@@ -1,0 +1,78 @@
+"""SIGKILL, locks and readers: what is committed stays, one process writes, and nobody sees half of anything."""
+
+import random
+import socket
+import time
+
+import pytest
+from reliability.actors import check
+from reliability.stage import Stage
+
+from dqd import durable, record
+from dqd.writer import KEPT, LockedError, Writer
+
+
+def temporary(folder):
+    return list(folder.rglob(f"{durable.TEMPORARY}*"))
+
+
+@pytest.mark.parametrize("kills", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_kill_while_committing_loses_nothing_that_was_acknowledged(tmp_path, kills):
+    folder, moments, torn = tmp_path / "run", random.Random(kills), 0
+    with Stage() as stage:
+        for _ in range(kills):
+            stage.order("commit", folder)
+            actor, _, committed = stage.hear()
+            time.sleep(moments.uniform(0, 0.02))
+            stage.kill(actor)
+            while (heard := stage.hear())[1] == "committed":
+                committed = heard[2]
+            assert heard[1:] == ("over", -9)
+            assert committed <= record.newest(folder, check) <= committed + 1
+            torn += bool(temporary(folder))
+    assert torn > kills / 10  # most kills did hit a commit, so what is shown here was at stake
+    with Writer(folder):
+        assert temporary(folder) == []
+    assert len(record.step_folders(folder)) <= KEPT + 1
+
+
+def test_a_second_writer_is_refused_at_once_and_a_dead_ones_lock_is_free(tmp_path):
+    folder = tmp_path / "run"
+    with Stage() as stage:
+        for _ in range(100):
+            stage.order("hold", folder)
+            holder, word, _ = stage.hear()
+            assert word == "holds"
+            started = time.monotonic()
+            with pytest.raises(LockedError, match=f"process {holder} on {socket.gethostname()} "):
+                Writer(folder).__enter__()
+            assert time.monotonic() - started < 1
+            stage.kill(holder)
+            assert stage.hear() == (holder, "over", -9)
+            with Writer(folder) as writer:
+                assert writer.latest is None
+
+
+def test_two_writers_in_one_process_are_two_writers(tmp_path):
+    with Writer(tmp_path / "run"), pytest.raises(LockedError, match="process"):
+        Writer(tmp_path / "run").__enter__()
+
+
+def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_path):
+    folder, readers, commits = tmp_path / "run", 8, 2000
+    reads = {}
+    with Stage() as stage:
+        stage.order("commit", folder, commits)
+        assert stage.hear()[1:] == ("committed", 1)
+        for _ in range(readers):
+            stage.order("read", folder, commits)
+        codes = []
+        while len(codes) < readers + 1:
+            actor, word, number = stage.hear()
+            if word == "read":
+                reads[actor] = number
+            elif word == "over":
+                codes.append(number)
+    assert codes == [0] * (readers + 1)
+    assert len(reads) == readers
+    assert min(reads.values()) > 10
