@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.interop.failures import EvaluationError as EvaluationError
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.run import NonFiniteError as NonFiniteError
@@ -55,6 +56,7 @@ _HOMES = {
         "random_sampling",
         "replicate",
     ),
+    "dqd.interop.failures": ("EvaluationError",),
     "dqd.result": ("Result", "Results"),
     "dqd.run": ("NonFiniteError", "illuminate"),
     "dqd.types": ("Evaluation",),
