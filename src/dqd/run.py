@@ -23,6 +23,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.compiled import Compiled, run_chunk, start_seeds
+from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
 from dqd.interop.hosted import Elsewhere
@@ -151,7 +152,11 @@ def illuminate(
 def _runner(search: Search, problem: Any, tessellation: Grid, batched: bool, devices: Any, elsewhere: Elsewhere) -> Any:
     """What advances the search: `start` it, `launch` some iterations, `close` it."""
     if not elsewhere.wanted:
-        return Compiled(search, problem, batched)
+        if devices is None:
+            return Compiled(search, problem, batched)
+        return Sharded(search, problem, batched, mesh_of(devices))
+    if devices is not None:
+        raise ValueError("devices: they share what is compiled; evaluations elsewhere are shared by an executor")
     if batched:
         raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
     return elsewhere.runner(search, problem, tessellation)
