@@ -164,14 +164,24 @@ def reproduce(
     trial_index: Annotated[
         int | None, typer.Option(min=0, help="Run this trial of every cell only, as a task of a Slurm array does.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run trials on a Dask cluster that sees the same files: tls://host:8786."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow tcp:// to a cluster that is not on this machine.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the trials; default: runs/reproduce/SUITE.")] = None,
 ) -> None:
     from dqd import cache
     from dqd.experiments import launch
+    from dqd.interop.executor import check_address
 
     with _explained(USAGE):
         if device not in ("auto", "cpu", "gpu"):
             raise ValueError(f"--device: expected auto, cpu or gpu, got {device!r}")
+        if cluster is not None:
+            check_address(cluster, insecure, name="--cluster")
         wanted = suites.suite(suite)
     if quick:
         trials, iterations = trials or 2, iterations or 1000
@@ -184,6 +194,8 @@ def reproduce(
             device=device,
             jobs=jobs,
             trial_index=trial_index,
+            cluster=cluster,
+            insecure=insecure,
             say=lambda line: typer.echo(line, err=True),
         )
         if complete or trial_index is None:
@@ -333,7 +345,7 @@ def _explained(code: int) -> Iterator[None]:
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"dqd: warning: {message}", err=True)
         try:
             yield
-        except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
             sys.stdout.flush()
