@@ -245,6 +245,45 @@ def test_by_default_a_failure_stops_and_names_the_solution(raised):
     assert evaluators.bad(stop.value.solution[None]).all()
 
 
+INTERRUPTED = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import numpy as np
+import dqd
+
+def slow(x):
+    import time; time.sleep(0.05)
+    return -(x**2).sum(1), x[:, :2]
+
+def pool():
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+if __name__ == "__main__":
+    result = dqd.illuminate(
+        None, dqd.map_elites(0.1, batch_size=16), dqd.Grid([-1, -1], [1, 1], [9, 9]), x0=np.zeros(3), iterations=10_000,
+        evaluator=slow, executor=pool, until=lambda m: print("iteration", flush=True),
+    )
+    print(result.stopped, result.nonfinite, result.evaluations == 100 + 16 * result.iterations, flush=True)
+"""
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_workers_and_still_ends_well(tmp_path):
+    (tmp_path / "script.py").write_text(INTERRUPTED)
+    program = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert program.stdout.readline() == "iteration\n"
+    os.killpg(program.pid, signal.SIGINT)
+    words, errors = program.communicate(timeout=60)
+    assert program.returncode == 0, errors
+    assert words.splitlines()[-1] == "interrupted 0 True"
+
+
 def test_a_script_without_a_main_guard_is_told_so(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -115,6 +115,10 @@ class Pool:
             if self.make is None:
                 self._replace("a worker died", error)
             raise WorkerDiedError("its worker died") from error
+        except KeyboardInterrupt as error:
+            if task.exception() is not error:
+                raise
+            raise WorkerDiedError("its worker was interrupted") from error  # a terminal sends Ctrl-C to all processes
 
     def stop(self, tasks: Sequence[Future[Any]]) -> list[Future[Any]]:
         self._replace("an evaluation hangs", None)
