@@ -90,3 +90,8 @@ def test_the_readme_shows_the_first_example() -> None:
     example = EXAMPLES[0].read_text().split('"""')[2].strip()
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert example in (block.strip() for block in blocks)
+
+
+def test_latent_map(tmp_path: Path) -> None:
+    assert coverage(run("06", tmp_path)) > 20
+    assert_drawn(tmp_path / "digits.png")

@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.exchange import from_pyribs as from_pyribs
+    from dqd.exchange import load as load
     from dqd.interop.failures import EvaluationError as EvaluationError
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.run import NonFiniteError as NonFiniteError
     from dqd.run import illuminate as illuminate
+    from dqd.safe import UnreadableError as UnreadableError
+    from dqd.saved import SavedArchive as SavedArchive
     from dqd.types import Evaluation as Evaluation
 
 _HOMES = {
@@ -56,9 +60,12 @@ _HOMES = {
         "random_sampling",
         "replicate",
     ),
+    "dqd.exchange": ("from_pyribs", "load"),
     "dqd.interop.failures": ("EvaluationError",),
     "dqd.result": ("Result", "Results"),
     "dqd.run": ("NonFiniteError", "illuminate"),
+    "dqd.safe": ("UnreadableError",),
+    "dqd.saved": ("SavedArchive",),
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

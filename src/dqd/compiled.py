@@ -33,6 +33,10 @@ class Compiled:
         """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
+    def shapes(self, *beginning: Any) -> Any:
+        """What `start` would return, without its numbers."""
+        return jax.eval_shape(self.start, *beginning)
+
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
         return run_chunk(self.search, state, self.domain, length=length, batched=self.batched)
 
@@ -55,7 +59,12 @@ def iterate(
     draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
     ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
     state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
-    return state, infos, jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
+    return state, infos, counters(state)
+
+
+def counters(state: SearchState) -> Array:
+    """(evaluations, nonfinite) so far, of all seeds."""
+    return jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
 
 
 def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:

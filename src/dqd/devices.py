@@ -48,6 +48,10 @@ class Sharded:
             )
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
+    def shapes(self, *beginning: Any) -> Any:
+        """What `start` would return, without its numbers."""
+        return jax.eval_shape(self.start, *beginning)
+
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
         return _run(self.search, state, self.domain, length=length, mesh=self.mesh, batched=self.batched)
 
@@ -93,8 +97,8 @@ def _run(
     def body(search: Search, state: SearchState, domain: Domain) -> tuple[SearchState, StepInfo, Array]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
-        state, infos, counters = iterate(search, state, domain, length=length, batched=batched)
-        return state, infos, jax.lax.psum(counters, AXIS) if batched else counters
+        state, infos, count = iterate(search, state, domain, length=length, batched=batched)
+        return state, infos, jax.lax.psum(count, AXIS) if batched else count
 
     places = _places(search, mesh, batched)
     outputs = (places, P(None, AXIS) if batched else P(), P())

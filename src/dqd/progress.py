@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 LOG_SECONDS = 10.0  # between two lines where there is no terminal
 
 
@@ -52,28 +53,43 @@ class Progress:
 
 
 class Interrupt:
-    """The first Ctrl-C asks politely (`requested`), the second raises KeyboardInterrupt."""
+    """The first SIGINT or SIGTERM asks politely (`requested`), the second ends the run at once.
 
-    def __init__(self) -> None:
-        self.requested = False
-        self.previous: Any = None
+    A second Ctrl-C raises KeyboardInterrupt, or ends the process where `abrupt` is set, as the command line does.
+    SIGTERM is listened to only where something can be kept for later (`resumable`); a second one ends the process.
+    """
+
+    abrupt = False
+
+    def __init__(self, resumable: bool = False) -> None:
+        self.signals = (signal.SIGINT, signal.SIGTERM) if resumable else (signal.SIGINT,)
+        self.requested: int | None = None  # the signal
+        self.previous: dict[int, Any] = {}
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run is to stop: None, "interrupted" (Ctrl-C) or "terminated"."""
+        return None if self.requested is None else STOPPED[self.requested]
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            self.previous = signal.signal(signal.SIGINT, self._handle)
+            self.previous = {number: signal.signal(number, self._handle) for number in self.signals}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        if self.requested is not None:
             raise KeyboardInterrupt
-        self.requested = True
-        print("dqd: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr, flush=True)
+        self.requested = number
+        for other in self.signals if self.abrupt else self.signals[1:]:
+            signal.signal(other, signal.SIG_DFL)  # works even while Python waits for the device
+        again = "Ctrl-C again stops" if number == signal.SIGINT else "the same signal again stops"
+        print(f"dqd: stopping after this chunk; {again} at once", file=sys.stderr, flush=True)
 
 
 class CompileClock:
@@ -87,6 +103,7 @@ class CompileClock:
             jax.monitoring.register_event_duration_secs_listener(CompileClock._listen)
             CompileClock._listening = True
         self.started, self.before = time.perf_counter(), self._total()
+        self.earlier = (0.0, 0.0)  # what a run that goes on has spent already
 
     @staticmethod
     def _total() -> float:
@@ -100,4 +117,4 @@ class CompileClock:
     def read(self) -> tuple[float, float]:
         """(seconds without compilation, seconds of compilation)."""
         compiling = self._total() - self.before
-        return time.perf_counter() - self.started - compiling, compiling
+        return self.earlier[0] + time.perf_counter() - self.started - compiling, self.earlier[1] + compiling

@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import jax
 import numpy as np
 
 from dqd.archives.archive import Archive, Elites
 from dqd.archives.metrics import Metrics
+from dqd.describe import describe
 from dqd.emitters.emitter import RESTART_REASONS
 from dqd.search import Search, SearchState, StepInfo
 from dqd.solutions import Layout
@@ -21,14 +22,47 @@ from dqd.solutions import Layout
 if TYPE_CHECKING:
     import pandas
 
+Row = TypeVar("Row")
+
 METRICS = ("qd_score", "coverage", "best", "mean")
+ROWS = 1000  # about as many lines of metrics and of timings are kept
+SETTINGS = (  # what decides a result
+    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
+    *("archive_learning_rate", "archive_minimum", "qd_score_offset"),
+)
+
+
+def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str, Any]:
+    """Everything that decides a result but the seed, as JSON; and where it was computed."""
+    return describe(
+        {
+            "domain": domain,
+            "emitter": search.emitter,
+            "grid": archive.tessellation,
+            "x0": x0,
+            "bounds": search.bounds,
+            "initial_sigma": search.initial_sigma,
+            "archive_learning_rate": archive.learning_rate,
+            "archive_minimum": archive.minimum,
+            "qd_score_offset": archive.qd_score_offset,
+            "dtype": str(archive.solutions.dtype),
+            "jax": jax.__version__,
+            "device": jax.devices()[0].platform,
+        }
+    )
+
+
+def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
+    """About `count` of the rows, evenly spaced, the last one always. It depends on their number alone."""
+    every = max(1, len(rows) // count)
+    return [row for i, row in enumerate(rows, 1) if i % every == 0 or i == len(rows)]
 
 
 class History:
     """The metrics after every iteration, one array (iterations,) or (iterations, seeds) each."""
 
-    def __init__(self) -> None:
-        self.parts: list[StepInfo] = []
+    def __init__(self, parts: Sequence[StepInfo] = ()) -> None:
+        self.parts = list(parts)
 
     def append(self, infos: StepInfo) -> None:
         self.parts.append(jax.tree.map(np.asarray, infos))
@@ -144,16 +178,8 @@ class Result:
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in figures.items()}
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per elite: cell, objective, measure_0..., solution_0..."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install 'dqd[pandas]'") from None
-        elites = self.elites
-        columns = {"cell": elites.cell, "objective": elites.objective}
-        columns |= {f"measure_{j}": column for j, column in enumerate(elites.measures.T)}
-        columns |= {f"solution_{i}": column for i, column in enumerate(elites.solutions.T)}
-        return pandas.DataFrame(columns)
+        """One row per elite: cell, objective, measure_0..., solution_0..., found."""
+        return self.archive.to_pandas()
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
@@ -172,50 +198,36 @@ class Result:
         rows: int = 1000,
         about: Mapping[str, Any] | None = None,
     ) -> Path:
-        """Write config.json, metrics.jsonl and archive.safetensors to a new folder.
+        """Write a finished run to a new folder.
 
         Without solutions the record is small; `rows` is about how many lines of metrics to keep; `about` is added to
         the config.
         """
         from dqd import record
 
-        config = {**(about or {}), **self._config()}
-        return record.write(folder, record.describe(config), self._rows(rows), self._arrays(solutions))
+        config = {**describe(about or {}), **self._config()}
+        return record.write_run(folder, self.iterations, config, self.summary(), self.files(solutions, rows))
+
+    def files(self, solutions: bool = True, rows: int = ROWS) -> dict[str, Any]:
+        """What a checkpoint shows of this search."""
+        from dqd import record
+
+        return {record.METRICS: record.to_lines(self._rows(rows)), record.ARCHIVE: self._arrays(solutions)}
+
+    def view(self) -> dict[str, np.ndarray]:
+        """A small picture of the archive."""
+        return _view(self.archive.objective)
 
     def _config(self) -> dict[str, Any]:
-        return {
-            "domain": self.domain,
-            "emitter": self.search.emitter,
-            "bounds": self.search.bounds is not None,
-            "initial_sigma": self.search.initial_sigma,
-            "archive_learning_rate": self.archive.learning_rate,
-            "archive_minimum": self.archive.minimum,
-            "qd_score_offset": self.archive.qd_score_offset,
-            "dtype": str(self.archive.solutions.dtype),
-            "jax": jax.__version__,
-            "device": jax.devices()[0].platform,
-            "summary": self.summary(),
-        }
+        made_of = settings(self.search, self.archive, self.state.x0, self.domain)
+        return {**made_of, "seed": self.seed, "iterations": self.iterations}
 
     def _rows(self, count: int) -> Iterator[dict[str, float]]:
-        """About `count` rows of the history, evenly spaced, the last one always."""
-        total = len(self.history["qd_score"])
-        every = max(1, total // count)
-        for i in range(total):
-            if (i + 1) % every == 0 or i + 1 == total:
-                yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
+        for i in thinned(range(len(self.history["qd_score"])), count):
+            yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
 
     def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        grid = self.archive.tessellation
-        cells = np.flatnonzero(np.asarray(self.archive.objective) > -np.inf)
-        names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
-        return {
-            "cell": cells.astype(np.int32),
-            **{name: np.asarray(getattr(self.archive, name))[cells] for name in names},
-            "grid_lower": np.asarray(grid.lower, np.float64),
-            "grid_upper": np.asarray(grid.upper, np.float64),
-            "grid_shape": np.asarray(grid.shape, np.int64),
-        }
+        return archive_arrays(self.archive, solutions)
 
     def __repr__(self) -> str:
         return (
@@ -255,7 +267,7 @@ class Results(Sequence[Result]):
             return [self[i] for i in range(*index.indices(len(self)))]
         i = range(len(self))[index]
         state = jax.tree.map(lambda leaf: leaf[i], self.state)  # a copy, so it is made when asked for and not kept
-        history = {name: values[:, i] for name, values in self.history.items()}
+        history = {name: values[:, i] if values.ndim == 2 else values for name, values in self.history.items()}
         return Result(self._search, state, history, self.seeds[i], *self._common)
 
     def __len__(self) -> int:
@@ -280,11 +292,47 @@ class Results(Sequence[Result]):
     def _metrics(self) -> Metrics:
         return jax.vmap(lambda archive: archive.metrics)(self.state.archive)
 
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """The figures of every seed, under `seed-S`."""
+        return {f"seed-{each.seed}": each.summary() for each in self}
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Every seed in a folder of its own, `seed-S`."""
-        for result in self:
-            result.save(Path(folder) / f"seed-{result.seed}")
-        return Path(folder)
+        """All seeds in one new folder; each is read as `folder/seed-S`."""
+        from dqd import record
+
+        first = self[0]
+        config = {**first._config(), "seeds": self.seeds}
+        del config["seed"]
+        return record.write_run(folder, first.iterations, config, self.summary(), self.files())
+
+    def files(self) -> dict[str, Any]:
+        """What a checkpoint shows of every seed, under `seed-S/`."""
+        return {f"seed-{each.seed}/{name}": content for each in self for name, content in each.files().items()}
+
+    def view(self) -> dict[str, np.ndarray]:
+        """A small picture of every archive."""
+        views = dict(zip(self.seeds, map(_view, np.asarray(self.state.archive.objective)), strict=True))
+        return {f"seed-{seed}/{name}": array for seed, view in views.items() for name, array in view.items()}
 
     def __repr__(self) -> str:
         return f"Results(seeds={self.seeds}, qd_score={self.qd_score.round(3).tolist()})"
+
+
+def _view(objective: Any) -> dict[str, np.ndarray]:
+    objective = np.asarray(objective)
+    cells = np.flatnonzero(objective > -np.inf)
+    return {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}
+
+
+def archive_arrays(archive: Archive, solutions: bool = True) -> dict[str, np.ndarray]:
+    """The elites and the grid as the arrays of a record."""
+    grid = archive.tessellation
+    cells = np.flatnonzero(np.asarray(archive.objective) > -np.inf)
+    names = ("objective", "measures", "found") + (("solutions",) if solutions else ())
+    return {
+        "cell": cells.astype(np.int32),
+        **{name: np.asarray(getattr(archive, name))[cells] for name in names},
+        "grid_lower": np.asarray(grid.lower, np.float64),
+        "grid_upper": np.asarray(grid.upper, np.float64),
+        "grid_shape": np.asarray(grid.shape, np.int64),
+    }

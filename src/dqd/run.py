@@ -12,7 +12,7 @@ import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -22,22 +22,34 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
-from dqd.compiled import Compiled, run_chunk, start_seeds
+from dqd.checkpoints import Checkpoints, NoCheckpoints
+from dqd.compiled import Compiled, counters, run_chunk, start_seeds
+from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
 from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
-from dqd.result import History, Result, Results
+from dqd.record import with_versions
+from dqd.result import History, Result, Results, settings
 from dqd.search import Search, SearchState, StepInfo
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
+from dqd.writer import Writer
 
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 
 
 class NonFiniteError(RuntimeError):
     """Most evaluations were not finite."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM came: the run is on disk, and the program ends with code 143 unless this is caught."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(143)
+        self.result = result
 
 
 def illuminate(
@@ -65,6 +77,8 @@ def illuminate(
     until: Callable[[dict[str, float]], bool] | None = None,
     progress: bool | None = None,
     chunk: int = 250,
+    checkpoint_seconds: float = 60.0,
+    about: Mapping[str, Any] | None = None,
 ) -> Any:
     """Find the best solution for every combination of measures.
 
@@ -85,14 +99,19 @@ def illuminate(
         on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
         devices: how many devices, or which: they share the seeds, or else the emitters' copies and the evaluations.
-        out: a folder to write the record of the run to.
+        out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
+            one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
         archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
         until: called after every chunk with the metrics so far; True ends the run early.
         progress: show it (default), or not.
-        chunk: iterations between two looks at the progress and at Ctrl-C. Never changes the result.
+        chunk: iterations between two looks at the progress and at signals. Never changes the result.
+        checkpoint_seconds: time between two checkpoints in `out`; longer where they would take more than 1 % of it.
+            0 writes one after every chunk.
+        about: words of your own for config.json.
 
-    The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts.
+    The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
+    writes a checkpoint and ends the program with code 143.
     """
     _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
     layout, flat = Layout.of(x0)
@@ -104,8 +123,6 @@ def illuminate(
         check_score(problem, flat, tessellation)
     elif score is not None:
         raise ValueError("score and evaluator: give one of them; score is None where evaluations happen elsewhere")
-    if out is not None:
-        _check_out(out)
     search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
     numbers = [int(s) for s in seeds] if seeds is not None else [0 if seed is None else int(seed)]
     archive = Archive.empty(
@@ -116,37 +133,48 @@ def illuminate(
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
     )
+    config = {
+        **with_versions(describe(about or {})),
+        **settings(search, archive, flat, elsewhere.described(problem)),
+        **({"seeds": numbers} if batched else {"seed": numbers[0]}),
+        "iterations": int(iterations),
+    }
 
     clock = CompileClock()
-    runner = _runner(search, problem, tessellation, batched, devices, elsewhere)
-    with contextlib.closing(runner):
-        with Interrupt() as interrupt, Progress(iterations, enabled=progress) as bar:
-            state = runner.start(archive, flat, jnp.asarray(numbers if batched else numbers[0]))
-            state, history, stopped = _loop(
-                runner.launch,
-                state,
-                iterations,
-                _chunk_length(iterations, min(chunk, runner.longest)),
-                until,
-                bar,
-                interrupt,
-            )
-        seconds, compile_seconds = clock.read()
-        _warn_about_clamping(state.archive)
-        found = (Results if batched else Result)(
-            search,
-            state,
-            history.arrays(),
-            numbers if batched else numbers[0],  # type: ignore[arg-type]
-            layout,
-            stopped,
-            seconds,
-            compile_seconds,
-            problem if isinstance(problem, Domain) else elsewhere.name,
-        )
+
+    def found(state: SearchState, history: History, stopped: str | None) -> Any:
+        kind, seed = (Results, numbers) if batched else (Result, numbers[0])
+        domain = elsewhere.name if evaluator is not None else problem
+        return kind(search, state, history.arrays(), seed, layout, stopped, *clock.read(), domain)  # type: ignore[arg-type]
+
+    with contextlib.ExitStack() as stack:
+        runner = _runner(search, problem, tessellation, batched, devices, elsewhere)
+        stack.enter_context(contextlib.closing(runner))
+        checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if out is not None:
-            found.save(out)
-    return found
+            writer = stack.enter_context(Writer(out))
+            checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, found)
+        beginning = (archive, flat, jnp.asarray(numbers if batched else numbers[0]))
+        restored = checkpoints.restore(lambda: runner.shapes(*beginning), archive)
+        state, history = restored or (runner.start(*beginning), History())
+        interrupt = stack.enter_context(Interrupt(resumable=out is not None))
+        state, stopped = _loop(
+            runner.launch,
+            state,
+            iterations,
+            _chunk_length(iterations, min(chunk, runner.longest)),
+            until,
+            stack.enter_context(Progress(iterations, enabled=progress)),
+            interrupt,
+            history,
+            checkpoints,
+        )
+        checkpoints.keep(state, history, stopped, last=True)
+    _warn_about_clamping(state.archive)
+    result = found(state, history, stopped)
+    if stopped == "terminated":
+        raise Terminated(result)
+    return result
 
 
 def _runner(search: Search, problem: Any, tessellation: Grid, batched: bool, devices: Any, elsewhere: Elsewhere) -> Any:
@@ -170,29 +198,39 @@ def _loop(
     until: Callable[[dict[str, float]], bool] | None,
     bar: Progress,
     interrupt: Interrupt,
-) -> tuple[SearchState, History, str | None]:
-    """Chunk after chunk. Unless `until` must decide first, one chunk is in flight while the last one is looked at."""
+    history: History,
+    checkpoints: Checkpoints | NoCheckpoints,
+) -> tuple[SearchState, str | None]:
+    """Chunk after chunk, from where the state is. The history grows as chunks end.
+
+    Unless `until` must decide first, one chunk is in flight while the last one is looked at. A state that is to be kept
+    is not handed on before it is on disk, as its buffers are donated.
+    """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
-    history, health, launched, stopped = History(), _Health(), 0, None
+    health, launched, stopped = _Health(counters(state)), int(np.max(state.iteration)), None
     while flying or (launched < iterations and stopped is None):
-        if launched < iterations and stopped is None:
+        hold = bool(flying) and checkpoints.due(launched)
+        if launched < iterations and stopped is None and not hold:
             size = min(length, iterations - launched)
-            state, infos, counters = launch(state, size)
+            state, infos, count = launch(state, size)
             launched += size
-            flying.append((launched, infos, counters))
+            flying.append((launched, infos, count))
             if len(flying) <= ahead and launched < iterations:
                 continue
-        done, infos, counters = flying.popleft()
+        done, infos, count = flying.popleft()
         history.append(infos)  # waits for the device
-        health.check(done, np.asarray(counters))
+        health.check(done, np.asarray(count))
+        checkpoints.passed(done)
         bar.update(done, history.latest())
-        if interrupt.requested:
-            stopped = "interrupted"
+        if interrupt.requested is not None:
+            stopped = interrupt.reason
         elif until is not None and until({"iteration": done, **history.latest()}):
             stopped = "until"
+        elif not flying and launched < iterations and checkpoints.due(done):
+            checkpoints.keep(state, history)
     jax.block_until_ready(state)
-    return state, history, stopped
+    return state, stopped
 
 
 def compile_ahead(
@@ -223,8 +261,8 @@ class _Health:
 
     WINDOW = 1000  # evaluations
 
-    def __init__(self) -> None:
-        self.marks: deque[np.ndarray] = deque([np.zeros(2, np.int64)])
+    def __init__(self, counters: Any) -> None:
+        self.marks: deque[np.ndarray] = deque([np.asarray(counters, np.int64)])
 
     def check(self, done: int, counters: np.ndarray) -> None:
         """Counters are (evaluations, nonfinite) so far."""
@@ -314,12 +352,6 @@ def check_search(emitter: Any, tessellation: Any) -> None:
         )
     if not isinstance(tessellation, Grid):
         raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
-
-
-def _check_out(out: Any) -> None:
-    path = os.fspath(out)
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise FileExistsError(f"out: {path} already exists and is not an empty folder; choose another name")
 
 
 def _warn_about_clamping(archive: Archive) -> None:

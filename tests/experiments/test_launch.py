@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -140,3 +142,18 @@ def test_the_suite_file_tells_settings_and_time(finished):
     assert [cell["id"] for cell in content["cells"]] == [cell.id for cell in suite.cells]
     assert content["seconds"] > 0
     assert "4 of 4 trials to run" in SAID[0]
+
+
+def test_workers_end_with_a_parent_that_was_killed():
+    script = (
+        "import os, time\n"
+        "from dqd.experiments import launch\n"
+        "if __name__ == '__main__':\n"
+        "    pool = launch._pool(1)\n"
+        "    print(pool.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline().strip().isdigit()
+    parent.kill()
+    parent.communicate(timeout=20)  # the worker holds this pipe, too: its end comes when the worker is gone

@@ -80,7 +80,12 @@ def test_overrides_replace_published_values() -> None:
 @pytest.mark.parametrize(
     ("domain", "algorithm", "overrides", "words"),
     [
-        ("lp-spher", "cma-mega", {}, ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "lp-rastrigin, arm"]),
+        (
+            "lp-spher",
+            "cma-mega",
+            {},
+            ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "arm, lsi-digits"],
+        ),
         ("arm", "cma_mega", {}, ["unknown algorithm 'cma_mega'", "'cma-mega'", "map-elites-line, random"]),
         ("arm", "nonsense", {}, ["unknown algorithm 'nonsense'. Known: cma-mega"]),
         ("arm", "cma-mega", {"sigm": 1.0}, ["unknown setting of cma-mega 'sigm'", "'sigma'", "learning_rate"]),

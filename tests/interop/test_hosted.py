@@ -91,12 +91,33 @@ def test_until_and_progress_come_after_every_iteration():
     assert (seen, result.iterations, result.stopped) == ([1, 2, 3, 4], 4, "until")
 
 
-def test_the_record_names_the_evaluator(tmp_path):
-    from dqd import record
+@pytest.mark.parametrize("evaluator", [evaluators.sphere, evaluators.Sphere()], ids=["function", "object"])
+def test_a_run_goes_on_where_it_stopped(evaluator, tmp_path):
+    emitter = dqd.cma_me(0.5, batch_size=6)
+    whole = run(evaluator, emitter, iterations=6)
+    run(evaluator, emitter, iterations=2, out=tmp_path / "run")
+    resumed = run(evaluator, emitter, iterations=6, out=tmp_path / "run")
+    assert_same(resumed.state, whole.state)
+    np.testing.assert_array_equal(resumed.history["qd_score"], whole.history["qd_score"])
 
-    for evaluator, name in ((evaluators.sphere, "sphere"), (evaluators.Sphere(), "Sphere")):
-        run(evaluator, out=tmp_path / name)
-        assert record.read(tmp_path / name).config["domain"] == f"reliability.evaluators.{name}"
+
+def test_a_run_that_goes_on_does_not_evaluate_its_initial_population_again(tmp_path):
+    seen = []
+
+    def evaluator(solutions):
+        seen.extend(solutions)
+        return evaluators.sphere(solutions)
+
+    run(evaluator, iterations=1, out=tmp_path / "run")
+    assert len(seen) == 7 + 6
+    run(evaluator, iterations=2, out=tmp_path / "run")
+    assert len(seen) == 7 + 6 + 6
+
+
+def test_another_size_of_chunks_is_another_run(tmp_path):
+    run(iterations=1, out=tmp_path / "run")
+    with pytest.raises(ValueError, match="evaluation_chunk"):
+        run(iterations=2, out=tmp_path / "run", evaluation_chunk=3)
 
 
 def test_a_worker_keeps_the_first_copy_of_an_evaluator_and_few_of_them():

@@ -182,7 +182,12 @@ def skipping(evaluator, executor, folder, **options):
     """The run, and the one failure it reports."""
     with pytest.warns(UserWarning, match="evaluation skipped: iteration"):
         result = run(
-            evaluator, executor, iterations=ITERATIONS, on_failure="skip", out=folder, evaluation_chunk=2, **options
+            evaluator,
+            executor,
+            iterations=ITERATIONS,
+            on_failure="skip",
+            out=folder,
+            **{"evaluation_chunk": 2, **options},
         )
     (line,) = (folder / "failures.jsonl").read_text().splitlines()
     return result, json.loads(line)
@@ -226,7 +231,7 @@ def test_a_pool_reports_and_goes_on(evaluator, options, error, holes, raised, tm
     [
         (evaluators.raising, {}, "ArithmeticError: the simulation diverged"),
         (evaluators.poisonous, {}, "WorkerDiedError: its workers died"),
-        (evaluators.hanging, {"timeout": 2.0}, "TimeoutError: not finished after 2 s"),
+        (evaluators.hanging, {"timeout": 4.0, "evaluation_chunk": 1}, "TimeoutError: not finished after 4 s"),
     ],
     ids=["raising", "poisonous", "hanging"],
 )
@@ -243,6 +248,13 @@ def test_by_default_a_failure_stops_and_names_the_solution(raised):
     ) as stop:
         run(evaluators.raising, iterations=ITERATIONS)
     assert evaluators.bad(stop.value.solution[None]).all()
+
+
+def test_workers_without_dqd_are_named(client, monkeypatch):
+    answers = {"tcp://one": None, "tcp://two": Exception("ModuleNotFoundError(\"No module named 'dqd'\")")}
+    monkeypatch.setattr(client, "run", lambda *_, **__: answers)
+    with pytest.raises(ClusterError, match=r"the worker tcp://two cannot import dqd.*same version"):
+        run(evaluators.sphere, client)
 
 
 INTERRUPTED = """

@@ -9,8 +9,10 @@ what is *stored* is always the best objective of the cell, so no elite ever wors
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,11 @@ from jax import Array
 from dqd.apart import apart
 from dqd.archives.grid import Grid
 from dqd.archives.metrics import Metrics, two_sum
+from dqd.saved import SavedArchive
 from dqd.types import AddResult, Evaluation, pytree, replace
+
+if TYPE_CHECKING:
+    import pandas
 
 REJECTED, IMPROVED, NEW = 0, 1, 2
 
@@ -102,6 +108,30 @@ class Archive:
             qd_score_offset=float(qd_score_offset),
         )
 
+    @staticmethod
+    def from_numpy(saved: SavedArchive) -> Archive:
+        """An archive (MAP-Elites) that holds the elites of a saved one, in JAX's precision."""
+        if saved.solutions is None:
+            raise ValueError("from_numpy: the solutions were not saved")
+        grid, cell = Grid(saved.lower, saved.upper, saved.shape), saved.cell
+        dtype = jax.dtypes.canonicalize_dtype(saved.solutions.dtype)
+        archive = Archive.empty(grid, saved.solutions.shape[1], qd_score_offset=saved.qd_score_offset, dtype=dtype)
+        objective = saved.objective.astype(dtype)
+        total = math.fsum(objective.tolist())
+        rounded = float(np.asarray(total, dtype))
+        return replace(
+            archive,
+            solutions=_set(archive.solutions, cell, saved.solutions),
+            objective=_set(archive.objective, cell, objective),
+            measures=_set(archive.measures, cell, saved.measures),
+            found=archive.found.at[cell].set(0 if saved.found is None else saved.found),
+            occupied=archive.occupied.at[: len(cell)].set(cell),
+            count=archive.count + len(cell),
+            total=jnp.asarray([rounded, total - rounded], dtype),
+            best=jnp.asarray(saved.best, dtype),
+            judged=archive.judged + len(cell),
+        )
+
     @property
     def num_cells(self) -> int:
         return self.tessellation.num_cells
@@ -115,10 +145,11 @@ class Archive:
     ) -> tuple[Archive, AddResult]:
         """Judge a batch (b, n) in its order; store the best of each cell.
 
-        A candidate that is masked out, or whose objective or measures are not finite, is rejected with value -inf.
+        A candidate that is masked out, or of which any number is not finite, is rejected with value -inf.
         The cost does not depend on the number of cells: b rows are read and at most b are written.
         """
-        batch = (evaluation.objective, evaluation.measures, mask)
+        finite = jnp.all(jnp.isfinite(solutions), axis=-1)
+        batch = (evaluation.objective, evaluation.measures, finite if mask is None else finite & mask)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
         result, row = verdict.result, verdict.row
         new = result.status == NEW
@@ -141,10 +172,9 @@ class Archive:
         )
         return archive, result
 
-    def _judge(self, objective: Array, measures: Array, mask: Array | None) -> Verdict:
+    def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         """Everything about a batch that depends on what the archive holds before it."""
-        valid = jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
-        valid = valid if mask is None else valid & mask
+        valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
         cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
         objective = jnp.where(valid, objective, -jnp.inf)
         stored = self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf)  # (b,)
@@ -214,6 +244,29 @@ class Archive:
         cells = np.asarray(self.tessellation.index_of(jnp.asarray(rows)))
         return self._elites(cells, np.asarray(self.objective)[cells] > -np.inf)
 
+    def to_numpy(self) -> SavedArchive:
+        """The elites and the grid as NumPy arrays, as `dqd.load` reads them from disk."""
+        elites, grid = self.elites, self.tessellation
+        return SavedArchive(
+            elites.cell.astype(np.int32),
+            elites.objective,
+            elites.measures,
+            elites.solutions,
+            elites.found,
+            tuple(float(edge) for edge in grid.lower),
+            tuple(float(edge) for edge in grid.upper),
+            grid.shape,
+            float(self.qd_score_offset),
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per elite: cell, objective, measure_0..., solution_0..., found."""
+        return self.to_numpy().to_pandas()
+
+    def save(self, path: str | os.PathLike[str], *, solutions: bool = True) -> Path:
+        """Write a file that `dqd.load` reads: .parquet, .csv, .npz or .safetensors."""
+        return self.to_numpy().save(path, solutions=solutions)
+
     def _elites(self, cells: np.ndarray, occupied: np.ndarray) -> Elites:
         fields = (self.solutions, self.objective, self.measures, self.found)
         return Elites(cells, occupied, *(np.asarray(field)[cells] for field in fields))
@@ -251,7 +304,7 @@ class Elites:
             yield int(cell), solution, float(objective), measures
 
 
-def _set(field: Array, row: Array, values: Array) -> Array:
+def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
     # Rows are unique apart from the sentinel, which is out of range and dropped.
     return field.at[row].set(values.astype(field.dtype), mode="drop")
 

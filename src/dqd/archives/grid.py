@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.cells import index_of
 from dqd.types import pytree, static
-
-EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
 
 
 @pytree
@@ -50,13 +49,7 @@ class Grid:
     def index_of(self, measures: Array) -> Array:
         """Cell index of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
         measures, low, high = self._real(measures)
-        counts = jnp.asarray(self.shape, measures.dtype)
-        # Clamp before the cast (1e12 does not fit an integer) and after it (in float32, high - 1e-6 is high).
-        inside = jnp.clip(measures + EPSILON, low, high - EPSILON)
-        position = ((inside - low) / (high - low) * counts).astype(jnp.int32)
-        position = jnp.clip(position, 0, jnp.asarray(self.shape, jnp.int32) - 1)
-        strides = np.cumprod((1, *self.shape[:0:-1]))[::-1]
-        return jnp.sum(position * jnp.asarray(strides, jnp.int32), axis=-1)
+        return index_of(measures, low, high, self.shape, jnp)
 
     def outside(self, measures: Array) -> Array:
         """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""

@@ -13,13 +13,17 @@ This module holds data and imports JAX only when something is made from it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dqd.experiments import latent
+from dqd.experiments.latent import LATENT
+from dqd.names import known
+
 if TYPE_CHECKING:
     from dqd.domains import Arm, LinearProjection
+    from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
 
 ITERATIONS = 10_000  # of every published trial, unless a table says otherwise
@@ -46,6 +50,9 @@ DOMAINS: dict[str, Callable[[int], LinearProjection | Arm]] = {
     "lp-rastrigin": _lp("rastrigin"),
     "arm": _arm,
 }
+
+
+PROBLEMS = {**DOMAINS, **LATENT}
 
 
 @dataclass(frozen=True)
@@ -138,10 +145,33 @@ def make_domain(domain: str, n: int = 1000) -> LinearProjection | Arm:
     return known("domain", domain, DOMAINS)(n)
 
 
+def make_problem(domain: str, n: int | None = None, resolution: int | None = None, **options: Any) -> Problem[Any]:
+    """Any problem with its grid, its start and its labels; options are those of latent domains."""
+    known("domain", domain, PROBLEMS)
+    if domain in LATENT:
+        made = latent.make_problem(domain, resolution=resolution, **options)
+        if n not in (None, made.x0.size):
+            raise ValueError(f"n: a solution of {domain} has {made.x0.size} numbers, got {n}")
+        return made
+    for name in options:
+        raise ValueError(f"{name}: only latent domains ({', '.join(LATENT)}) have it, not {domain}")
+    import jax.numpy as jnp
+
+    from dqd.domains.problem import Problem
+
+    plain = make_domain(domain, 1000 if n is None else n)
+    axes = ("hand, x", "hand, y") if domain == "arm" else ("measure 0", "measure 1")
+    grid = plain.grid(100 if resolution is None else resolution)
+    return Problem(plain, grid, jnp.zeros(plain.n), domain, ("objective", *axes))
+
+
 def settings(domain: str, algorithm: str) -> dict[str, Any]:
     """Every setting of a preset, by the name that `preset` and `--set` take."""
-    known("domain", domain, DOMAINS)
-    return known("algorithm", algorithm, ALGORITHMS).values(domain)
+    known("domain", domain, PROBLEMS)
+    row = known("algorithm", algorithm, ALGORITHMS)
+    if domain in LATENT:
+        return {**known(f"algorithm for {domain}", algorithm, LATENT[domain].settings), **row.common}
+    return row.values(domain)
 
 
 def preset(domain: str, algorithm: str, **overrides: Any) -> Emitter:
@@ -157,15 +187,6 @@ def preset(domain: str, algorithm: str, **overrides: Any) -> Emitter:
     from dqd import emitters
 
     return getattr(emitters, ALGORITHMS[algorithm].function)(**values)
-
-
-def known(kind: str, name: str, table: Mapping[str, Any]) -> Any:
-    """The entry of that name; an unknown name is answered with the nearest ones and the list of all."""
-    if name in table:
-        return table[name]
-    near = difflib.get_close_matches(name, table, n=2, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    raise ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(table)}")
 
 
 def _same_kind(name: str, value: Any, published: Any) -> Any:

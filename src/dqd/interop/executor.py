@@ -187,6 +187,7 @@ class Cluster:
 
     def __init__(self, client: Any, owned: bool) -> None:
         self.client, self.owned = client, owned
+        self._begin()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self.client.submit(function, *arguments, pure=False)
@@ -231,11 +232,20 @@ class Cluster:
                 f"executor: an evaluation hangs, and its worker cannot be restarted: {error}. "
                 "Start workers with a nanny, which is the default of `dask worker`"
             ) from error
+        self._begin()
         return taken
 
     def close(self) -> None:
         if self.owned:
             self.client.close()
+
+    def _begin(self) -> None:
+        """Every worker imports what it needs, so that this does not count as a hanging evaluation."""
+        for worker, answer in self.client.run(begin, on_error="return").items():
+            if isinstance(answer, Exception) and not isinstance(answer, OSError):  # not one that is just dying
+                raise ClusterError(
+                    f"executor: the worker {worker} cannot import dqd ({answer}); install it there, in the same version"
+                )
 
     def _lost(self, error: Exception) -> ClusterError:
         return ClusterError(f"executor: the Dask cluster does not answer any more ({type(error).__name__}: {error})")

@@ -14,6 +14,7 @@ from jax import Array
 from dqd import half_steps
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.compiled import counters
 from dqd.domains.domain import Domain, Evaluator
 from dqd.interop.domain import OnHost
 from dqd.interop.evaluations import Evaluations
@@ -60,6 +61,12 @@ class Elsewhere:
         kind = self.evaluator if hasattr(self.evaluator, "__qualname__") else type(self.evaluator)
         return f"{kind.__module__}.{kind.__qualname__}"
 
+    def described(self, problem: Any) -> Any:
+        """The problem in the settings of a run. Where it is cut into chunks, their size may decide how it rounds."""
+        if not self.wanted:
+            return problem
+        return {"evaluator": problem if self.evaluator is None else self.name, "evaluation_chunk": int(self.chunk)}
+
     def runner(self, search: Search, problem: Any, tessellation: Grid) -> Hosted:
         """`problem` is the evaluator, or a domain whose evaluations the executor is to do."""
         evaluator = OnHost(problem, int(self.chunk)) if isinstance(problem, Domain) else problem
@@ -92,14 +99,17 @@ class Hosted:
         evaluation = self.evaluations.evaluate(solutions, 0, "initial population")
         return half_steps.tell_initial(self.search, state, solutions, evaluation)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, np.ndarray]:
+    def shapes(self, archive: Archive, x0: Array, seed: Array) -> Any:
+        """What `start` would return, without its numbers and evaluations."""
+        return jax.eval_shape(half_steps.init, self.search, archive, x0, jax.random.key(seed))
+
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
         """`length` iterations; the info of each, and (evaluations, nonfinite) at the end."""
         infos = []
         for _ in range(length):
             state, info = _iterate(self.search, state, self.evaluations)
             infos.append(info)
-        counters = np.array([int(state.evaluations), int(state.nonfinite)])
-        return state, jax.tree.map(lambda *parts: np.stack(parts), *infos), counters
+        return state, jax.tree.map(lambda *parts: np.stack(parts), *infos), counters(state)
 
     def close(self) -> None:
         self.evaluations.engine.close()

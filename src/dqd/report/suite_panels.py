@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from safetensors import safe_open
 
+from dqd import record
 from dqd.report.ceilings import LIMIT, ceiling
 from dqd.report.collect import CellData, SuiteData
 from dqd.report.panels import HeatMap, Poses, heatmap
@@ -237,6 +237,4 @@ def missing(cells: Iterable[CellData]) -> tuple[str, ...]:
 
 def _arrays(cell: CellData, trial: int, names: Iterable[str]) -> dict[str, np.ndarray]:
     """Some arrays of an archive, without reading the others."""
-    with safe_open(cell.trial_folder(trial) / "archive.safetensors", framework="numpy") as file:
-        there = set(file.keys())
-        return {name: file.get_tensor(name) for name in names if name in there}
+    return record.newest(cell.trial_folder(trial), lambda checkpoint: checkpoint.arrays(only=names))

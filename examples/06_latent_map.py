@@ -1,0 +1,24 @@
+"""Search the latent space of an image generator: a handwritten 5 for every width and every slant, as a collage.
+
+The small generator and its classifier come with the package. docs/latent.md tells of larger ones, with faces.
+"""
+
+import dqd
+from dqd.domains.latent import digits
+from dqd.report import collage, draw
+from dqd.result import archive_arrays
+
+problem = digits.build(objective="digit-5", measures=("width", "slant"), resolution=40)
+result = dqd.illuminate(
+    problem.domain,
+    dqd.cma_mega(sigma=0.5),
+    problem.grid,
+    x0=problem.x0,
+    bounds=problem.bounds,  # the guard: stay where the generator knows its way
+    iterations=500,
+)
+print(f"coverage {result.coverage:.1f} %, best {result.best:.2f}")
+
+figure = collage.collage(archive_arrays(result.archive), problem.domain.render, labels=problem.labels[1:], pixels=64)
+draw.save(figure, "digits.png")
+print("picture: digits.png")

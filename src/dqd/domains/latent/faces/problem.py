@@ -1,0 +1,152 @@
+"""`lsi-faces`: a map of faces, chosen by the names of scores.
+
+On a CPU the search looks at a preview of each face; at the end the full network draws and scores every elite anew,
+and only those numbers count. On a GPU the full network is used throughout.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dqd.archives.grid import Grid
+from dqd.domains.latent.domain import LatentDomain, images_per_pass
+from dqd.domains.latent.faces import dlib_faces, face_parser, mobile_stylegan, weights
+from dqd.domains.latent.faces.dlib_faces import AgeAndGender
+from dqd.domains.latent.faces.face_parser import FaceParser
+from dqd.domains.latent.faces.mobile_stylegan import FULL, STYLE, MobileStyleGAN, mapping
+from dqd.domains.latent.faces.preview import COMPONENTS
+from dqd.domains.latent.spaces import Identity, Mapped, Space, Whitened
+from dqd.domains.problem import Problem
+from dqd.names import check_known
+from dqd.types import pytree, replace
+
+# What it means, and the range of a grid: about the 1 % and 99 % quantiles of 400 random faces.
+SCORES: dict[str, tuple[str, tuple[float, float]]] = {
+    "age": ("predicted age (years)", (0.0, 75.0)),
+    "gender": ("gender score (log-odds)", (-36.0, 14.0)),
+    "hair-area": ("hair (% of the frame)", (0.0, 50.0)),
+    "hair-redness": ("redness of hair (%)", (-5.0, 30.0)),
+    "hair-darkness": ("darkness of hair (%)", (15.0, 85.0)),
+    "glasses": ("glasses (% of the frame)", (0.0, 8.0)),
+    "hat": ("hat (% of the frame)", (0.0, 32.0)),
+}
+OBJECTIVE, MEASURES = "hair-redness", ("age", "hair-area")
+RESOLUTION = 25
+PREVIEW = 256  # pixels: ages 0.97 correlated with those of the full images; with 128, 0.87
+SPACES = ("p", "w", "z")
+
+
+def build(
+    *,
+    objective: str = OBJECTIVE,
+    measures: Sequence[str] = MEASURES,
+    space: str = "p",
+    resolution: int = RESOLUTION,
+    preview: bool | int | None = None,
+    dtype: str | None = None,
+    source: str | os.PathLike[str] | None = None,
+) -> Problem[LatentDomain]:
+    """The map of faces with the best `objective` for all combinations of `measures`.
+
+    Args:
+        objective, measures: names of scores, see SCORES; a minus in front, such as "-age", negates one.
+        space: "p", whitened and guarded; "w" and "z" are free, and their elites often fool the scorers.
+        preview: search with a preview of 256 pixels, or of 128; default: on a CPU.
+        dtype: of the networks; default float32 on a CPU, bfloat16 on a GPU.
+        source: folder of the weights; default: where `dqd fetch faces` put them.
+    """
+    for kind, name in (("objective", objective), *(("measure", name) for name in measures)):
+        check_known(kind, name.removeprefix("-"), SCORES)
+    check_known("space", space, SPACES)
+    folder = None if source is None else Path(source)
+    on_cpu = jax.default_backend() == "cpu"
+    pixels = _pixels(on_cpu if preview is None else preview)
+    dtype = dtype or ("float32" if on_cpu else "bfloat16")
+    full = generator(dtype=dtype, source=folder)
+    domain = LatentDomain(
+        make_space(space, full, folder),
+        full,
+        scorers(dtype, folder),
+        objective,
+        tuple(measures),
+        chunk=images_per_pass(cpu=1, gpu=36),
+    )
+    searched = domain if pixels == FULL else _previewed(domain, pixels, folder)
+    labels = tuple(label(name) for name in (objective, *measures))
+    return Problem(
+        domain=searched,
+        grid=make_grid(measures, resolution),
+        x0=jnp.zeros(domain.space.n),
+        title="MobileStyleGAN faces" + (f", searched by a preview of {pixels} pixels" if pixels != FULL else ""),
+        labels=labels,
+        bounds=domain.space.bounds,
+        final=None if pixels == FULL else domain,
+    )
+
+
+def _pixels(preview: bool | int) -> int:
+    pixels = FULL if preview is False else PREVIEW if preview is True else preview
+    if pixels not in (FULL, *mobile_stylegan.PREVIEWS):
+        raise ValueError(f"preview: expected True, False, 128 or 256 pixels, got {preview!r}")
+    return pixels
+
+
+def _previewed(domain: LatentDomain, pixels: int, source: Path | None) -> LatentDomain:
+    layer = _tree(f"preview{pixels}", mobile_stylegan.preview_shapes(pixels), source)
+    return replace(domain, generator=replace(domain.generator, layer=layer, pixels=pixels))
+
+
+def label(name: str) -> str:
+    text = SCORES[name.removeprefix("-")][0]
+    return f"minus {text}" if name.startswith("-") else text
+
+
+def make_grid(measures: Sequence[str], resolution: int) -> Grid:
+    ranges = []
+    for name in measures:
+        lower, upper = SCORES[name.removeprefix("-")][1]
+        ranges.append((-upper, -lower) if name.startswith("-") else (lower, upper))
+    lows, highs = zip(*ranges, strict=True)
+    return Grid(lows, highs, (resolution,) * len(ranges))
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+def generator(*, dtype: str = "float32", source: Path | None = None) -> MobileStyleGAN:
+    return MobileStyleGAN(_tree("generator", mobile_stylegan.shapes(), source), dtype=dtype)
+
+
+def scorers(dtype: str = "float32", source: Path | None = None) -> tuple[AgeAndGender, FaceParser]:
+    age, gender = _tree("age", dlib_faces.age_shapes(), source), _tree("gender", dlib_faces.gender_shapes(), source)
+    return AgeAndGender(age, gender), FaceParser(_tree("parser", face_parser.shapes(), source), dtype=dtype)
+
+
+@pytree
+class Mapping:
+    """The mapping network as a function."""
+
+    weights: Any
+
+    def __call__(self, vectors: Any) -> Any:
+        return mapping(self.weights, vectors)
+
+
+def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -> Space:
+    if name == "w":
+        return Identity(STYLE)
+    if name == "z":
+        return Mapped(Mapping({"mapping": network.weights["mapping"]}), STYLE)
+    shapes = {"mean": (STYLE,), "axes": (COMPONENTS, STYLE), "explained": (1,)}
+    arrays = _tree("space", shapes, source)
+    return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]))
+
+
+def _tree(name: str, shapes: weights.Shapes, source: Path | None) -> Any:
+    return jax.tree.map(jnp.asarray, weights.read(name, shapes, source))

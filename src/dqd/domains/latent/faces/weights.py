@@ -1,0 +1,84 @@
+"""Where fetched weights lie, and how they are written and read: safetensors, whole or absent. No JAX."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+ABOUT = "about.json"
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def folder() -> Path:
+    """DQD_MODELS, or dqd/models in the user's cache; then faces."""
+    models = os.environ.get("DQD_MODELS")
+    if not models:
+        models = str(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dqd" / "models")
+    return Path(models) / "faces"
+
+
+def write(target: Path, networks: Mapping[str, Mapping[str, np.ndarray]], about: Mapping[str, Any], dtype: str) -> None:
+    """All networks, one file each, into a folder that replaces `target` when it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))  # mode 0700
+    try:
+        for name, arrays in networks.items():
+            save_file({key: np.ascontiguousarray(a, dtype) for key, a in arrays.items()}, aside / f"{name}.safetensors")
+        (aside / ABOUT).write_text(json.dumps({**about, "dtype": dtype}, indent=2) + "\n")
+        if target.exists():
+            shutil.rmtree(target)
+        aside.rename(target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def about(target: Path) -> dict[str, Any] | None:
+    """What the folder says of itself; None where nothing was fetched."""
+    try:
+        return json.loads((target / ABOUT).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def read(name: str, shapes: Shapes, source: Path | None = None) -> dict[str, Any]:
+    """The arrays of one network, float32, nested by the dots of their names; every one of them as expected."""
+    path = (source or folder()) / f"{name}.safetensors"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: run `dqd fetch faces` once, or point DQD_MODELS to its copy")
+    try:
+        arrays = load_file(path)
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(f"{path}: not a whole safetensors file ({error}); delete it, run `dqd fetch faces`") from None
+    check(arrays, shapes, str(path))
+    return nested({key: array.astype(np.float32) for key, array in arrays.items()})
+
+
+def check(arrays: Mapping[str, np.ndarray], shapes: Shapes, where: str) -> None:
+    """Every expected array is there and has its shape."""
+    for key, shape in shapes.items():
+        if key not in arrays:
+            raise ValueError(f"{where}: the array {key!r} is missing; delete the folder and run `dqd fetch faces`")
+        if arrays[key].shape != shape:
+            raise ValueError(f"{where}: {key}: expected {shape}, got {arrays[key].shape}; run `dqd fetch faces` again")
+
+
+def nested(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted names become dictionaries in dictionaries."""
+    tree: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *path, last = name.split(".")
+        place = tree
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = array
+    return tree

@@ -1,0 +1,157 @@
+"""Spaces: what the numbers of a solution mean to a generator.
+
+Gradients find the holes of a scorer soon when they may go anywhere. A space that holds only what the generator was
+trained on is the best guard: `Whitened` (principal components within a few standard deviations), or `Sphere`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.types import matmul, pytree, static
+
+
+class Space(Protocol):
+    """A frozen pytree that turns solutions into latents."""
+
+    @property
+    def n(self) -> int:
+        """Numbers in a solution."""
+        ...
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Where solutions should stay, for the search to obey."""
+        ...
+
+    def latents(self, solutions: Array) -> Array:
+        """(b, n) -> (b, *latent_shape)"""
+        ...
+
+
+class Network(Protocol):
+    """A frozen pytree that maps one batch of vectors to another, such as the mapping network of a StyleGAN."""
+
+    def __call__(self, vectors: Array) -> Array: ...
+
+
+@pytree
+class Identity:
+    """Solutions are the latents themselves ("w"): free, and unguarded."""
+
+    n: int = static()
+    bounds: tuple[float, float] | None = static(default=None)
+
+    def latents(self, solutions: Array) -> Array:
+        return solutions
+
+
+@pytree
+class Mapped:
+    """Solutions are the input of a mapping network ("z")."""
+
+    network: Network
+    n: int = static()
+    bounds: tuple[float, float] | None = static(default=None)
+
+    def latents(self, solutions: Array) -> Array:
+        return self.network(solutions)
+
+
+@pytree
+class Extended:
+    """A latent for every layer of the generator ("w+"), one after the other in the solution."""
+
+    layers: int = static()
+    size: int = static()
+    bounds: tuple[float, float] | None = static(default=None)
+
+    @property
+    def n(self) -> int:
+        return self.layers * self.size
+
+    def latents(self, solutions: Array) -> Array:
+        return solutions.reshape(-1, self.layers, self.size)
+
+
+@pytree
+class Whitened:
+    """Principal components in units of their standard deviation ("p"), after Zhu et al. 2020.
+
+    Mapping networks end with a LeakyReLU, which bends the cloud of latents. p = w for w >= 0 and w / slope below undoes
+    it; there the cloud is nearly a Gaussian, of which the first components are kept:
+
+        w = LeakyReLU(mean + x @ axes)        x ~ N(0, I) over what the generator was trained on
+
+    A slope of 1 leaves latents as they are.
+    """
+
+    mean: Array  # (d,)
+    axes: Array  # (n, d) principal directions, as long as their standard deviations
+    explained: float  # share of the variance that the kept components hold
+    slope: float = static(default=0.2)
+    bounds: tuple[float, float] | None = static(default=(-2.0, 2.0))
+
+    @staticmethod
+    def fit(latents: Any, components: int, *, slope: float = 0.2, bound: float | None = 2.0) -> Whitened:
+        """The space of a sample of latents (m, d), by its first principal components."""
+        sample = np.asarray(latents, np.float64)
+        if sample.ndim != 2 or not 1 <= components <= min(sample.shape[1], len(sample) - 1):
+            raise ValueError(
+                f"Whitened.fit: {components} components need latents (more than {components}, at least {components}), "
+                f"got {sample.shape}"
+            )
+        sample = np.where(sample >= 0, sample, sample / slope)
+        mean = sample.mean(axis=0)
+        variances, directions = np.linalg.eigh(np.cov(sample, rowvar=False).reshape(sample.shape[1], -1))
+        axes = (directions * np.sqrt(np.maximum(variances, 0))).T[::-1]  # the widest first
+        largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=1)[:, None], axis=1)
+        axes = axes * np.where(largest < 0, -1, 1)  # signs do not depend on the library
+        return Whitened(
+            jnp.asarray(mean, jnp.float32),
+            jnp.asarray(axes[:components], jnp.float32),
+            float(variances[::-1][:components].sum() / variances.sum()),
+            slope,
+            None if bound is None else (-bound, bound),
+        )
+
+    @property
+    def n(self) -> int:
+        return self.axes.shape[0]
+
+    def latents(self, solutions: Array) -> Array:
+        p = self.mean + matmul(solutions, self.axes)
+        return jax.nn.leaky_relu(p, self.slope)
+
+    def solutions(self, latents: Array) -> Array:
+        """The nearest solutions of given latents: what lies outside the kept components is lost."""
+        p = jnp.where(latents >= 0, latents, latents / self.slope)
+        return matmul(p - self.mean, self.axes.T) / jnp.sum(self.axes**2, axis=1)
+
+
+@pytree
+class Sphere:
+    """Another space on the sphere of radius sqrt(n), where nearly all of N(0, I) lies in high dimension.
+
+    Solutions may lie anywhere but at 0; only their direction counts. `jnp.ones(n)` lies on the sphere.
+    """
+
+    space: Space
+
+    @property
+    def n(self) -> int:
+        return self.space.n
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        return None
+
+    def latents(self, solutions: Array) -> Array:
+        length = jnp.sqrt(jnp.sum(solutions**2, axis=1, keepdims=True) + 1e-12)  # 1e-12: a finite slope at 0
+        return self.space.latents(solutions * (math.sqrt(self.n) / length))

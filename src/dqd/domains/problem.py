@@ -1,0 +1,32 @@
+"""A domain with all that a search of it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from jax import Array
+
+from dqd.archives.grid import Grid
+from dqd.domains.domain import Domain
+
+D = TypeVar("D", bound=Domain)
+
+
+@dataclass(frozen=True)
+class Problem(Generic[D]):
+    """What makes a domain a search: a grid, where to start, and what to call it all in a picture.
+
+    Where `final` is set the scores of the search are provisional (a preview network, fresh noise): at the end the
+    elites are judged by it, once for every salt, and only what comes out counts.
+    """
+
+    domain: D
+    grid: Grid
+    x0: Array  # (n,)
+    title: str
+    labels: tuple[str, ...]  # of the objective and of the measures
+    bounds: tuple[float, float] | None = None
+    initial_sigma: float = 1.0
+    final: D | None = None
+    salts: tuple[int, ...] = (0,)

@@ -1,0 +1,138 @@
+"""Archives read back: from the folder of a run, from the files that `export` writes, from pyribs. Never imports JAX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dqd import record
+from dqd.cells import index_of
+from dqd.export import GRID, Source, by_suffix
+from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
+from dqd.saved import SavedArchive
+
+
+def load(path: Source) -> SavedArchive:
+    """The archive in the folder of a run, or in a file that was exported."""
+    if Path(path).is_dir():
+        run = record.read(path)
+        offset = run.config.get("qd_score_offset", 0.0)
+        return _archive(path, {"qd_score_offset": offset, **run.arrays}, run.config, run.metrics)
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{os.fspath(path)}: there is no such run or file")
+    return _archive(path, _reader(path)(path))
+
+
+def _archive(path: Source, arrays: Mapping[str, Any], config: Any = None, metrics: Any = None) -> SavedArchive:
+    missing = [name for name in ("cell", "objective", "measures", *GRID[:3]) if name not in arrays]
+    if missing:
+        raise UnreadableError(path, f"{', '.join(missing)} missing", "expected an archive that dqd wrote")
+    try:
+        return SavedArchive(
+            cell=np.asarray(arrays["cell"]),
+            objective=np.asarray(arrays["objective"]),
+            measures=np.asarray(arrays["measures"]),
+            solutions=arrays.get("solutions"),
+            found=arrays.get("found"),
+            lower=_floats(arrays["grid_lower"]),
+            upper=_floats(arrays["grid_upper"]),
+            shape=tuple(int(count) for count in _floats(arrays["grid_shape"])),
+            qd_score_offset=_floats(arrays.get("qd_score_offset", 0.0))[0],
+            config=config or {},
+            metrics=metrics or [],
+        )
+    except (ValueError, TypeError, OverflowError, IndexError) as error:
+        raise UnreadableError(path, str(error), "expected an archive that dqd wrote") from None
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.asarray(values, np.float64).reshape(-1))
+
+
+def _reader(path: Source) -> Callable[[Source], dict[str, Any]]:
+    readers: dict[str, Callable[[Source], dict[str, Any]]] = {
+        ".safetensors": load_safetensors,
+        ".npz": load_npz,
+        ".csv": lambda path: _from_columns(path, *load_csv(path)),
+        ".parquet": lambda path: _from_columns(path, *load_parquet(path)),
+    }
+    return by_suffix(path, readers)
+
+
+def _from_columns(path: Source, about: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A table as the arrays of an archive; their types are those that the table names."""
+    kinds = about.get("types")
+    if not isinstance(kinds, dict) or not set(kinds.values()) <= {"float32", "float64", "int32", "int64"}:
+        raise UnreadableError(path, "the grid is missing", "dqd.from_pyribs reads tables without one, given the grid")
+    arrays: dict[str, Any] = {name: about[name] for name in GRID if name in about}
+    single = {"cell": "cell", "objective": "objective", "found": "found"}
+    many = {"measures": "measure", "solutions": "solution"}
+    for name, kind in kinds.items():
+        if name in single and name in columns:
+            arrays[name] = _exactly(path, name, columns[name], kind)
+        elif name in many and (parts := _numbered(columns, many[name])):
+            arrays[name] = _exactly(path, name, np.stack(parts, axis=1), kind)
+    return arrays
+
+
+def _exactly(path: Source, name: str, values: np.ndarray, kind: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        exact = values.astype(kind)
+    if not np.array_equal(exact.astype(values.dtype), values):
+        raise UnreadableError(path, f"{name} does not fit {kind}", "the file was changed")
+    return np.ascontiguousarray(exact)
+
+
+def _numbered(columns: Mapping[str, np.ndarray], name: str) -> list[np.ndarray]:
+    """name_0, name_1, ... as far as they go."""
+    count = 0
+    while f"{name}_{count}" in columns:
+        count += 1
+    return [columns[f"{name}_{i}"] for i in range(count)]
+
+
+# Others' archives -----------------------------------------------------------------------------------------------------
+
+
+def from_pyribs(frame: Any, grid: Any) -> SavedArchive:
+    """An archive of pyribs: the DataFrame of `archive.data(return_type="pandas")`, or the path of its CSV.
+
+    `grid` is a `dqd.Grid` or (lower, upper, shape). Elites are placed anew by their measures, and the best of each cell
+    is kept, so the grid may differ from the one they come from.
+    """
+    lower, upper, shape = grid if isinstance(grid, tuple | list) else (grid.lower, grid.upper, grid.shape)
+    if isinstance(frame, str | os.PathLike):
+        _, columns = load_csv(frame, ("objective", "measure", "behavior", "solution"))
+    else:
+        columns = {str(name): np.asarray(frame[name]) for name in frame}
+    measures = next((parts for name in ("measures", "measure", "behavior") if (parts := _numbered(columns, name))), [])
+    solutions = _numbered(columns, "solution")
+    if "objective" not in columns or not measures or not solutions:
+        names = ", ".join(list(columns)[:8])
+        raise ValueError(f"from_pyribs: expected columns objective, measures_0... and solution_0..., got {names}")
+    if len(measures) != len(tuple(shape)):
+        raise ValueError(f"from_pyribs: the grid has {len(tuple(shape))} measures, the archive {len(measures)}")
+    return _placed(columns["objective"], np.stack(measures, 1), np.stack(solutions, 1), lower, upper, shape)
+
+
+def _placed(objective: np.ndarray, measures: np.ndarray, solutions: np.ndarray, *grid: Any) -> SavedArchive:
+    """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
+    objective, measures, solutions = (_floating(array) for array in (objective, measures, solutions))
+    if not (np.isfinite(objective).all() and np.isfinite(measures).all() and np.isfinite(solutions).all()):
+        raise ValueError("from_pyribs: expected finite numbers, got NaN or infinity")
+    lower, upper = (tuple(float(edge) for edge in np.atleast_1d(edges)) for edges in grid[:2])
+    shape = tuple(int(count) for count in np.atleast_1d(grid[2]))
+    empty = (np.zeros(0, np.int32), objective[:0], measures[:0], solutions[:0], None)
+    SavedArchive(*empty, lower, upper, shape)  # a wrong grid is said before it is used
+    cell = index_of(measures, lower, upper, shape).astype(np.int32)
+    order = np.lexsort((np.arange(len(cell)), -objective, cell))
+    best = order[np.unique(cell[order], return_index=True)[1]]
+    return SavedArchive(cell[best], objective[best], measures[best], solutions[best], None, lower, upper, shape)
+
+
+def _floating(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, array.dtype if array.dtype in (np.float32, np.float64) else np.float64)

@@ -1,0 +1,133 @@
+"""The latent domains by name: where they are built, which options they take, and the settings of the algorithms there.
+
+This module holds data and imports a domain only when it is built.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dqd.names import check_known, known
+
+if TYPE_CHECKING:
+    from dqd.domains.latent import LatentDomain
+    from dqd.domains.problem import Problem
+
+ITERATIONS = 10_000  # of every published trial
+ALGORITHM = "cma-mega-adam"  # the paper's best in latent spaces
+SALTS = tuple(range(1, 9))  # fresh noise: draws by which elites are judged at the end
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long to search unless told otherwise, and how many iterations lie between two looks at the progress."""
+
+    iterations: int = ITERATIONS
+    chunk: int = 250
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A builder `module.build(**options) -> Problem`, and what suits its space."""
+
+    module: str
+    options: tuple[str, ...]
+    settings: Settings  # by algorithm
+    gpu: Pace = Pace()
+    cpu: Pace = Pace()
+
+
+def _settings(
+    iso: float, line: tuple[float, float], cma_me: float, cma_mega: tuple[float, float], adam: tuple[float, float]
+) -> Settings:
+    """Standard deviations, and the learning rates of both CMA-MEGA."""
+    return {
+        "cma-mega": {"sigma": cma_mega[0], "learning_rate": cma_mega[1]},
+        "cma-mega-adam": {"sigma": adam[0], "learning_rate": adam[1]},
+        "cma-me": {"sigma": cma_me},
+        "map-elites": {"sigma": iso},
+        "map-elites-line": {"sigma1": line[0], "sigma2": line[1]},
+        "random": {"sigma": 1.0},
+    }
+
+
+_COMMON = ("objective", "measures", "space", "resolution")
+LATENT: dict[str, Latent] = {
+    # Steps are in standard deviations of the generator's own latents.
+    "lsi-digits": Latent(
+        "dqd.domains.latent.digits",
+        _COMMON,
+        _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
+        gpu=Pace(2_000),
+        cpu=Pace(2_000),
+    ),
+    "lsi-faces": Latent(
+        "dqd.domains.latent.faces",
+        (*_COMMON, "weights", "preview", "dtype"),
+        # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
+        _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
+        gpu=Pace(chunk=50),
+        cpu=Pace(50, chunk=1),
+    ),
+    # Those of the authors' released code, in W.
+    "lsi-stylegan": Latent(
+        "dqd.domains.latent.stylegan_clip",
+        (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
+        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
+        gpu=Pace(chunk=50),
+        cpu=Pace(chunk=1),
+    ),
+}
+RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has another word for them
+
+
+def make_problem(
+    domain: str,
+    *,
+    chunk: int | None = None,
+    norm_penalty: float | None = None,
+    cutouts: int | None = None,
+    **options: Any,
+) -> Problem[LatentDomain]:
+    """A latent domain, built with those options that are not None.
+
+    `chunk` (images per pass), `norm_penalty` and `cutouts` (crops per image) go to any of them.
+    """
+    row = known("domain", domain, LATENT)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        check_known(f"option of {domain}", name, row.options)
+    names = RENAMED.get(domain, {})
+    problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
+    changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}
+    if chunk is not None:
+        changes["chunk"] = chunk
+    if cutouts is not None:
+        from dqd.domains.latent import Cutouts
+
+        changes["cutouts"] = Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
+    return _finished(problem, changes)
+
+
+def pace(domain: str) -> Pace:
+    """That of a domain on the device at hand."""
+    import jax
+
+    row = LATENT.get(domain)
+    if row is None:
+        return Pace()
+    return row.cpu if jax.default_backend() == "cpu" else row.gpu
+
+
+def _finished(problem: Problem[LatentDomain], changes: dict[str, Any]) -> Problem[LatentDomain]:
+    """With fresh noise, scores are provisional whoever built the problem."""
+    domain = replace(problem.domain, **changes)
+    final = None if problem.final is None else replace(problem.final, **changes)
+    if domain.fresh and final is None:
+        return replace(problem, domain=domain, final=domain, salts=SALTS)
+    return replace(problem, domain=domain, final=final)

@@ -1,0 +1,79 @@
+"""Plain gradient ascent on the objective alone, by Adam: one solution instead of a map, the paper's baseline in latent
+spaces."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from dqd.domains.domain import Domain
+from dqd.domains.problem import Problem
+from dqd.types import replace
+
+CHUNK = 50  # iterations between two reports
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """The best solution on the way, and the stored objective at every step.
+
+    Where scores were provisional, `objective` and `measures` are what the problem's final judge says.
+    """
+
+    solution: np.ndarray  # (n,)
+    objective: float
+    measures: np.ndarray  # (k,)
+    history: np.ndarray  # (iterations,)
+
+
+def ascend(
+    problem: Problem[Any],
+    iterations: int,
+    *,
+    learning_rate: float = 0.01,
+    say: Callable[[int, float], None] = lambda done, best: None,
+) -> Ascent:
+    """`iterations` steps of Adam from x0, kept within the bounds. `say` is told the steps done and the best so far."""
+    x = jnp.asarray(problem.x0)
+    lower, upper = problem.bounds or (-jnp.inf, jnp.inf)
+    state = (x, optax.adam(learning_rate).init(x), x, jnp.asarray(-jnp.inf, x.dtype))
+    history: list[np.ndarray] = []
+    for start in range(0, iterations, CHUNK):
+        length = min(CHUNK, iterations - start)
+        state, values = _steps(problem.domain, state, learning_rate, (lower, upper), length)
+        history.append(np.asarray(values))
+        scale, offset = problem.domain.transform
+        say(start + length, float(scale * state[3] + offset))
+    objective, measures = _judged(problem, state[2][None])
+    scale, offset = problem.domain.transform
+    stored = scale * np.concatenate(history or [np.zeros(0)]) + offset
+    return Ascent(np.asarray(state[2]), float(objective), measures, stored)
+
+
+def _judged(problem: Problem[Any], solutions: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Objective () and measures (k,) of the first solution, averaged over the salts of a final judge."""
+    judges = [problem.domain] if problem.final is None else [replace(problem.final, salt=s) for s in problem.salts]
+    evaluate = jax.jit(lambda judge: judge.evaluate(solutions))
+    found = [evaluate(judge) for judge in judges]
+    return np.mean([one.objective[0] for one in found]), np.mean([one.measures[0] for one in found], axis=0)
+
+
+@functools.partial(jax.jit, static_argnames="length")
+def _steps(domain: Domain, state: Any, learning_rate: Any, bounds: Any, length: int) -> tuple[Any, Array]:
+    def step(state: Any, _: None) -> tuple[Any, Array]:
+        x, optimizer, best_x, best = state
+        value, slope = jax.value_and_grad(lambda x: domain.score(x)[0])(x)
+        better = value > best
+        best_x, best = jnp.where(better, x, best_x), jnp.where(better, value, best)
+        update, optimizer = optax.adam(learning_rate).update(-slope, optimizer)
+        return (jnp.clip(x + update, *bounds), optimizer, best_x, best), value
+
+    return jax.lax.scan(step, state, None, length=length)

@@ -1,0 +1,181 @@
+"""The one process that writes a run while it runs: it holds the lock, commits checkpoints and keeps the last three.
+
+Never imports JAX; `dqd.checkpoints` is the part that knows searches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import socket
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dqd import durable, record
+from dqd.record import CONFIG, LOCK, STEPS, VIEWS
+
+KEPT = 3  # checkpoints
+MOST_VIEWS = 50
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what file systems without locks answer
+
+
+class CheckpointError(OSError):
+    """A checkpoint could not be written; the earlier ones are intact."""
+
+
+class LockedError(RuntimeError):
+    """Another process writes this run."""
+
+
+class Writer:
+    """Use it as a context: the folder is made and locked on entering, unlocked on leaving.
+
+    `latest` is the newest valid checkpoint that was there. Damaged ones are named in a warning and stay until the next
+    commit; if all of them are damaged, that is an error, never a silent fresh start.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.latest: record.Checkpoint | None = None
+        self._lock: int | None = None
+        self._valid: list[str] = []  # names of checkpoints, oldest first
+
+    def __enter__(self) -> Writer:
+        _check_place(self.folder)
+        with _explained(self.folder, "prepare the folder", 4096):
+            durable.make_folder(self.folder)
+            self._lock = _lock(self.folder / LOCK)
+        try:
+            with _explained(self.folder, "prepare the folder", 4096):
+                for folder in (self.folder, self.folder / STEPS, self.folder / VIEWS):
+                    durable.make_folder(folder)
+                    durable.remove_temporary(folder)
+            self._look()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)  # which unlocks
+            self._lock = None
+
+    def _look(self) -> None:
+        damaged = {}
+        for place in record.step_folders(self.folder):
+            try:
+                checkpoint = record.Checkpoint(place, record.verify(place))
+            except record.DamagedError as error:
+                damaged[place.name] = str(error)
+            else:
+                self.latest = self.latest or checkpoint
+                self._valid.insert(0, place.name)
+        if damaged and self.latest is None:
+            raise record.no_valid_checkpoint(self.folder, damaged)
+        if damaged and self.latest is not None:
+            record.warn_about(self.folder, damaged, self.latest.folder.name)
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Write config.json, unless it says the same already."""
+        content = record.to_json(config)
+        path = self.folder / CONFIG
+        if not path.is_file() or path.read_bytes() != content:
+            with _explained(path, "write the settings", len(content)):
+                durable.replace_file(path, content)
+
+    def commit(
+        self, step: int, config: Mapping[str, Any], summary: Mapping[str, Any], files: Mapping[str, durable.Content]
+    ) -> None:
+        """Write a checkpoint, whole or not at all; then let go of those before the last three."""
+        needed = sum(durable.size_of(content) for content in files.values())
+        place = self.folder / STEPS / f"{step:09d}"
+        with _explained(place, f"write the checkpoint of iteration {step:,}", needed):
+            if place.exists():  # a damaged one, or one that is taken again
+                durable.remove_folder(place)
+            record.write_step(place.parent, step, config, summary, files)
+            self._valid = [*(name for name in self._valid if name != place.name), place.name][-KEPT:]
+            for other in record.step_folders(self.folder):
+                if other.name not in self._valid:
+                    durable.remove_folder(other)
+
+    def view(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """A small picture of the archive; of more than fifty, every other one goes."""
+        path = self.folder / VIEWS / f"{step:09d}.safetensors"
+        with _explained(path, "write a view", durable.size_of(arrays)):
+            durable.replace_file(path, arrays)
+            views = sorted(path.parent.glob("[0-9]*"))
+            for other in views[1::2] if len(views) > MOST_VIEWS else ():
+                other.unlink()
+
+    def forget_views_after(self, step: int) -> None:
+        """Those of iterations that will be done again."""
+        for path in (self.folder / VIEWS).glob("[0-9]*"):
+            if int(path.stem) > step:
+                path.unlink()
+
+
+def _check_place(folder: Path) -> None:
+    """A folder that is new, empty, or a run's."""
+    if folder.is_dir():
+        record.check_format(folder)
+        names = {path.name for path in folder.iterdir()}
+        if STEPS in names or names <= {CONFIG, LOCK} or not names:
+            return
+    if folder.exists():
+        raise FileExistsError(f"{folder} already exists and is not an empty folder; choose another name")
+
+
+def _lock(path: Path) -> int:
+    """Take the lock, which the system gives back when its holder dies; or say who holds it."""
+    import fcntl
+
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise LockedError(f"{path.parent} is being written by {_holder(path)}; wait for it, or stop it") from None
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            os.close(file)
+            raise
+        warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=4)
+    about = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+    os.pwrite(file, json.dumps(about).encode().ljust(200) + b"\n", 0)  # always as long, so never half an old one
+    return file
+
+
+def _holder(path: Path) -> str:
+    for _ in range(50):  # the holder may be about to write its name
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            about = json.loads(path.read_text())
+            return f"process {about['pid']} on {about['host']} since {about['started']}"
+        time.sleep(0.01)
+    return "another process"
+
+
+@contextlib.contextmanager
+def _explained(path: Path, what: str, needed: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, CheckpointError) or error.errno is None:
+            raise
+        free = ""
+        with contextlib.suppress(OSError):
+            free = f", {shutil.disk_usage(path.parent).free:,} bytes are free"
+        raise CheckpointError(
+            error.errno,
+            f"could not {what}: {error.strerror}; {needed:,} bytes are needed{free}. "
+            "Earlier checkpoints are intact: with that mended, the same command or call goes on",
+            str(path),
+        ) from error

@@ -1,0 +1,181 @@
+"""Files that claim or hide more than a reader should ever allocate are refused before it does."""
+
+import io
+import json
+import os
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from reliability.samples import small_archive
+
+import dqd
+from dqd import safe
+
+PEAK = 8 * 2**20  # bytes that a refusal may take
+GiB = 2**30
+
+
+def tensors(header: bytes, body: bytes = b"") -> bytes:
+    return struct.pack("<Q", len(header)) + header + body
+
+
+def tensor(shape, end, kind="F32", begin=0) -> bytes:
+    return json.dumps({"cell": {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}}).encode()
+
+
+def npy(shape: str, body: bytes = b"", descr: str = "'<f4'") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + body
+
+
+def zipped(members: dict[str, bytes], kind=zipfile.ZIP_DEFLATED) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", kind) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def shrunk(data: bytes, true: int, claimed: int) -> bytes:
+    """A zip whose directory and local header claim another unpacked size."""
+    return data.replace(struct.pack("<I", true), struct.pack("<I", claimed))
+
+
+ZEROS = 64 * 2**20
+SAFETENSORS = {
+    "a header longer than 1 MiB": tensors(b"{" + b" " * 2**20 + b"}"),
+    "a header longer than the file": struct.pack("<Q", 1000) + b"{}",
+    "a header of 2**63 bytes": struct.pack("<Q", 2**63) + b"{}",
+    "an array of a terabyte": tensors(tensor([2**38], 2**40)),
+    "sizes that overflow": tensors(tensor([2**40, 2**40], 0)),
+    "sizes that overflow to what is there": tensors(tensor([2**62, 4], 0)),
+    "a negative size": tensors(tensor([-1, -4], 16), bytes(16)),
+    "a thousand axes": tensors(tensor([1] * 1000, 4), bytes(4)),
+    "truth for a size": tensors(tensor([True], 4), bytes(4)),
+    "a fraction for a size": tensors(tensor([1.0], 4), bytes(4)),
+    "an array beyond the file": tensors(tensor([4], 16), bytes(8)),
+    "an array before the file": tensors(tensor([4], 8, begin=-8), bytes(16)),
+    "a hole": tensors(tensor([4], 24, begin=8), bytes(24)),
+    "more bytes than arrays": tensors(tensor([4], 16), bytes(17)),
+    "two arrays in one place": tensors(
+        json.dumps({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} for name in "ab"}).encode(), bytes(16)
+    ),
+    "one name twice": tensors(b'{"a":1,"a":2}'),
+    "an unknown type": tensors(tensor([4], 8, kind="BF16"), bytes(8)),
+    "200,000 nested lists": tensors(b"[" * 200_000 + b"]" * 200_000),
+    "20,000 arrays": tensors(json.dumps({str(i): 0 for i in range(20_000)}).encode()),
+    "a truth value of 7": tensors(tensor([1], 1, kind="BOOL"), b"\7"),
+}
+NPZ = {
+    "zeros packed 1000 to 1": zipped({"cell.npy": npy(f"({ZEROS // 4},)", bytes(ZEROS))}),
+    "a size that hides the zeros": shrunk(
+        zipped({"cell.npy": npy(f"({ZEROS // 4},)", bytes(ZEROS))}), ZEROS + len(npy(f"({ZEROS // 4},)")), 2000
+    ),
+    "an array of a terabyte": zipped({"cell.npy": npy(f"({2**38},)")}),
+    "sizes that overflow": zipped({"cell.npy": npy("(9223372036854775807, 9223372036854775807)")}),
+    "objects": zipped({"cell.npy": npy("(1,)", b"cos\nsystem\n(S'true'\ntR.", descr="'|O'")}),
+    "a structure": zipped({"cell.npy": npy("(1,)", bytes(4), descr="[('a', '<f4')]")}),
+    "code for a shape": zipped({"cell.npy": npy("(__import__('os').getpid(),)", bytes(4))}),
+    "a path for a name": zipped({"../../cell.npy": npy("(1,)", bytes(4))}),
+    "a pickle for a member": zipped({"cell.pkl": b"cos\nsystem\n(S'true'\ntR."}),
+    "a long header": zipped({"cell.npy": b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + b" " * 100}),
+    "lzma": zipped({"cell.npy": npy("(1,)", bytes(4))}, zipfile.ZIP_LZMA),
+    "20,000 members": zipped({f"a{i}.npy": b"" for i in range(20_000)}, zipfile.ZIP_STORED),
+    "a list of members longer than 1 MiB": zipped({"a" * 60_000 + f"{i}.npy": b"" for i in range(20)}),
+    "a comment behind the list": zipped({"cell.npy": npy("(1,)", bytes(4))}) + b"PK\5\6" + bytes(10),
+    "fewer bytes than its shape takes": zipped({"cell.npy": npy("(9,)", bytes(4))}),
+}
+JSON = {
+    "200,000 nested lists": b"[" * 200_000 + b"]" * 200_000,
+    "33 nested objects": b'{"a":' * 33 + b"1" + b"}" * 33,
+    "a number of a million digits": b"9" * 10**6,
+    "not text": b"\xff\xfe{}",
+}
+JSONL = {"a line of 2 MiB": b'{"a": "' + b"x" * 2**21 + b'"}\n', "a line without an object": b'{"a": 1}\n[]\n'}
+CSV = {
+    "a first line that never ends": b"a" * 2**21,
+    "a comment that nests": b"# " + b"[" * 10_000 + b"\na\n1\n",
+    "words": b"cell,objective\n1,__import__('os')\n",
+    "rows of different lengths": b"cell,objective\n1,2\n1\n",
+    "one name twice": b"cell,cell\n1,2\n",
+}
+CASES = [
+    (safe.load_safetensors, SAFETENSORS),
+    (safe.load_npz, NPZ),
+    (safe.load_json, JSON),
+    (safe.load_jsonl, JSONL),
+    (safe.load_csv, CSV),
+]
+
+
+def refused(load, path, words=None):
+    """The load is refused with our own error, and takes little memory."""
+    pool = pyarrow.default_memory_pool()
+    before = pool.max_memory()
+    tracemalloc.start()
+    try:
+        with pytest.raises(dqd.UnreadableError, match=words) as caught:
+            load(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < len(str(path)) + 500
+    assert peak < PEAK
+    assert pool.max_memory() - before < PEAK
+
+
+@pytest.mark.parametrize(
+    ("load", "data"),
+    [
+        pytest.param(load, data, id=f"{load.__name__.removeprefix('load_')}: {name}")
+        for load, cases in CASES
+        for name, data in cases.items()
+    ],
+)
+def test_a_bomb_is_refused(tmp_path, load, data):
+    path = tmp_path / "bomb"
+    path.write_bytes(data)
+    refused(load, path)
+
+
+@pytest.mark.parametrize("load", [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")])
+def test_a_file_larger_than_the_cap_is_refused_unread(tmp_path, load):
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(17 * GiB)  # a hole; it takes no room
+    refused(load, tmp_path / "large", "allowed are")
+
+
+@pytest.mark.parametrize("load", [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")])
+def test_a_pipe_is_refused_at_once(tmp_path, load):
+    os.mkfifo(tmp_path / "pipe")
+    refused(load, tmp_path / "pipe", "not a plain file")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"compression": "snappy"}, {"compression": "zstd"}, {"compression": "none", "use_dictionary": True}],
+    ids=["snappy", "zstd", "dictionary"],
+)
+def test_packed_parquet_is_refused(tmp_path, options):
+    columns = {"cell": np.zeros(10**7, np.int32)}  # 40 MB in a few kilobytes
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet", **{"use_dictionary": False, **options})
+    refused(dqd.load, tmp_path / "a.parquet", "allowed are plain numbers")
+
+
+@pytest.mark.parametrize("words", [["a", "b"], [None, "b"]])
+def test_parquet_with_words_is_refused(tmp_path, words):
+    pyarrow.parquet.write_table(pyarrow.table({"cell": words}), tmp_path / "a.parquet", compression="none")
+    refused(dqd.load, tmp_path / "a.parquet", "allowed are plain numbers")
+
+
+def test_parquet_with_a_footer_beyond_the_file_is_refused(tmp_path):
+    data = bytearray(small_archive().save(tmp_path / "a.parquet").read_bytes())
+    data[-8:-4] = struct.pack("<I", 2**31)
+    (tmp_path / "a.parquet").write_bytes(data)
+    refused(dqd.load, tmp_path / "a.parquet", "a footer of")
