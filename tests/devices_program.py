@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
@@ -24,7 +25,7 @@ LINE = dqd.map_elites_line(0.1, 0.3, batch_size=13, initial_population=19)  # ne
 def run(emitter, domain=ARM, iterations=30, **options):
     x0 = jnp.linspace(-0.4, 0.5, N)
     return dqd.illuminate(
-        domain, emitter, ARM.grid(20), x0=x0, iterations=iterations, chunk=30, progress=False, **options
+        domain, emitter, ARM.grid(20), x0=x0, iterations=iterations, chunk=10, progress=False, **options
     )
 
 
@@ -56,18 +57,25 @@ class SlicedRows(Domain):
         return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:rows], parts)
 
 
+def resumed(whole):
+    with tempfile.TemporaryDirectory() as folder:
+        run(LINE, seeds=range(16), devices=8, iterations=10, out=f"{folder}/run")
+        again = run(LINE, seeds=range(16), devices=8, out=f"{folder}/run")
+        return [same(again[i], whole[i]) for i in range(16)]
+
+
 def mistake(**options):
     try:
-        run(MEGA, iterations=1, **options)
+        run(LINE, iterations=1, **options)
     except (ValueError, TypeError) as error:
         return str(error)
     return "nothing"
 
 
 def main():
-    shared = run(MEGA, seeds=range(16), devices=8)
-    alone = [run(MEGA, seeds=[seed, seed + 1]) for seed in range(0, 16, 2)]
-    together = run(MEGA, seeds=range(16))
+    shared = run(LINE, seeds=range(16), devices=8)
+    alone = [run(LINE, seeds=[seed, seed + 1]) for seed in range(0, 16, 2)]
+    together = run(LINE, seeds=range(16))
     copies = dqd.replicate(MEGA, 16)
     copied = run(copies, seed=1, devices=8)
     rows = run(LINE, seed=2, devices=jax.devices())
@@ -77,6 +85,7 @@ def main():
         "seeds on": len(shared.state.archive.objective.sharding.device_set),
         "means": [float(np.mean(shared.qd_score)), float(np.mean(together.qd_score)), float(np.std(together.qd_score))],
         "evaluations": [shared[3].evaluations, together[3].evaluations],
+        "resumed": resumed(shared),
         "copies": same(copied, run(copies, SlicedRows(ARM), seed=1)),
         "copies on": max(jax.tree.leaves(placed)),
         "copy of one device": list(copied.state.emitter.theta.addressable_shards[3].data.shape),

@@ -24,10 +24,14 @@ def test_each_device_runs_its_seeds_as_one_device_runs_as_many(answer):
     assert answer["seeds"] == [True] * 16
 
 
+def test_a_run_on_several_devices_goes_on_where_it_stopped(answer):
+    assert answer["resumed"] == [True] * 16
+
+
 def test_another_number_of_seeds_per_device_is_statistically_the_same(answer):
     shared, together, spread = answer["means"]
     assert abs(shared - together) < 2 * spread / 16**0.5  # two standard errors, though the seeds are even the same
-    assert answer["evaluations"] == [30 * 5, 30 * 5]
+    assert answer["evaluations"] == [19 + 30 * 13, 19 + 30 * 13]
 
 
 def test_copies_of_an_emitter_and_their_evaluations_are_shared(answer):
