@@ -144,7 +144,7 @@ def illuminate(
 
     def found(state: SearchState, history: History, stopped: str | None) -> Any:
         kind, seed = (Results, numbers) if batched else (Result, numbers[0])
-        domain = elsewhere.name if evaluator is not None else problem
+        domain = elsewhere.named(problem)
         return kind(search, state, history.arrays(), seed, layout, stopped, *clock.read(), domain)  # type: ignore[arg-type]
 
     with contextlib.ExitStack() as stack:

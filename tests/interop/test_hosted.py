@@ -1,5 +1,6 @@
 """Evaluations outside the compiled program: the same search as inside, and words for what does not fit."""
 
+import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -112,6 +113,17 @@ def test_a_run_that_goes_on_does_not_evaluate_its_initial_population_again(tmp_p
     assert len(seen) == 7 + 6
     run(evaluator, iterations=2, out=tmp_path / "run")
     assert len(seen) == 7 + 6 + 6
+
+
+def test_the_settings_of_a_run_name_its_evaluator(tmp_path):
+    names = {}
+    for evaluator in (evaluators.sphere, evaluators.Sphere(), dqd.Arm(evaluators.N)):
+        run(evaluator, iterations=1, out=tmp_path / str(len(names)))
+        config = json.loads((tmp_path / str(len(names)) / "config.json").read_text())
+        names[len(names)] = config["domain"]["evaluator"]
+    assert names[0] == "reliability.evaluators.sphere"
+    assert names[1] == "reliability.evaluators.Sphere"
+    assert names[2]["n"] == evaluators.N
 
 
 def test_another_size_of_chunks_is_another_run(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ def digest(solution: np.ndarray) -> str:
 
 
 class Failures:
-    """Reports every failure as a warning, and as a line of a file as soon as the folder is the record of a run."""
+    """Every failure becomes a line of a file, as soon as the folder is the record of a run."""
 
     def __init__(self, out: str | os.PathLike[str] | None) -> None:
         self.folder = None if out is None else Path(out)
@@ -43,9 +42,6 @@ class Failures:
             self.unwritten.append(row)
             self.write()
         return words
-
-    def skip(self, words: str) -> None:
-        warnings.warn(f"evaluation skipped: {words}", stacklevel=2)
 
     def write(self) -> None:
         """Append what is not written yet."""

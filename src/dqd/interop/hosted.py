@@ -55,17 +55,18 @@ class Elsewhere:
     def wanted(self) -> bool:
         return self.evaluator is not None or self.executor is not None
 
-    @property
-    def name(self) -> str:
-        """The evaluator in the record of a run: the same words whenever the program is started."""
-        kind = self.evaluator if hasattr(self.evaluator, "__qualname__") else type(self.evaluator)
+    def named(self, problem: Any) -> Any:
+        """A domain itself; of an evaluator its name, the same words whenever the program is started."""
+        if isinstance(problem, Domain):
+            return problem
+        kind = problem if hasattr(problem, "__qualname__") else type(problem)
         return f"{kind.__module__}.{kind.__qualname__}"
 
     def described(self, problem: Any) -> Any:
         """The problem in the settings of a run. Where it is cut into chunks, their size may decide how it rounds."""
         if not self.wanted:
             return problem
-        return {"evaluator": problem if self.evaluator is None else self.name, "evaluation_chunk": int(self.chunk)}
+        return {"evaluator": self.named(problem), "evaluation_chunk": int(self.chunk)}
 
     def runner(self, search: Search, problem: Any, tessellation: Grid) -> Hosted:
         """`problem` is the evaluator, or a domain whose evaluations the executor is to do."""
