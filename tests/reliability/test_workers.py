@@ -96,6 +96,13 @@ def test_dask_gives_the_serial_archive_through_client_address_and_executor(seria
     assert_same(run(evaluators.sphere, client.get_executor(workers=[one_worker], pure=False)), serial)
 
 
+def test_four_dask_workers_give_the_serial_archive(serial, cluster, client):
+    cluster.scale(4)
+    client.wait_for_workers(4, timeout=120)
+    assert_same(run(evaluators.sphere, client), serial)
+    cluster.scale(2)
+
+
 def test_gradients_travel_too(client):
     emitter = dqd.cma_mega(0.5, batch_size=10)
     serial = run(evaluators.Sphere(), emitter=emitter)
@@ -128,7 +135,7 @@ def test_a_pool_that_cannot_be_replaced_says_so(tmp_path):
 
 
 class Killer(threading.Thread):
-    """Kills the workers of a local cluster from outside, one after the other, each some iterations after the last."""
+    """Kills workers of a local cluster from outside while they evaluate, each kill some iterations after the last."""
 
     def __init__(self, cluster, kills):
         super().__init__(daemon=True)
@@ -137,12 +144,18 @@ class Killer(threading.Thread):
     def run(self):
         last = 0
         while len(self.killed) < self.kills:
-            time.sleep(0.005)
-            alive = [nanny.pid for nanny in self.cluster.workers.values() if nanny.pid not in (None, *self.killed)]
-            if self.iteration >= last + 2 and alive:
-                os.kill(alive[0], signal.SIGKILL)
-                self.killed.append(alive[0])
+            time.sleep(0.002)
+            busy = self.busy() if self.iteration >= last + 2 else []
+            if busy:
+                os.kill(busy[len(self.killed) % len(busy)], signal.SIGKILL)
+                self.killed.append(busy[len(self.killed) % len(busy)])
                 last = self.iteration
+
+    def busy(self):
+        """Processes that have been given a chunk."""
+        workers = self.cluster.scheduler.workers
+        known = ((nanny.pid, workers.get(nanny.worker_address)) for nanny in list(self.cluster.workers.values()))
+        return [pid for pid, worker in known if worker and worker.processing and pid not in (None, *self.killed)]
 
     def is_done(self, metrics):
         self.iteration = metrics["iteration"]
