@@ -12,10 +12,11 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.compiled import run_chunk
 from dqd.domains import Arm, Domain, LinearProjection
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import cma_me, cma_mega
-from dqd.run import illuminate, run_chunk
+from dqd.run import illuminate
 from dqd.search import Search as Description
 from floor import CHUNK as FLOOR_CHUNK
 from floor import Floor

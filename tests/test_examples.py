@@ -32,7 +32,7 @@ def assert_drawn(path: Path) -> None:
 
 
 def test_every_example_is_tested_here() -> None:
-    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06"]
+    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07"]
 
 
 def test_first_map(tmp_path: Path) -> None:
@@ -70,9 +70,20 @@ def test_pytorch(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
 def test_without_pytorch_its_example_says_what_to_do(tmp_path: Path) -> None:
-    answer = subprocess.run([sys.executable, EXAMPLES[-1]], cwd=tmp_path, capture_output=True, text=True)
+    answer = subprocess.run(
+        [sys.executable, ROOT / "examples" / "05_pytorch.py"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert answer.returncode == 1
     assert answer.stderr == "This example needs PyTorch: pip install 'dqd[torch]'\n"
+
+
+def test_dask_cluster(tmp_path: Path) -> None:
+    words = run("07", tmp_path)
+    assert "4 workers killed" in words
+    assert coverage(words) > 5
+    (serial,) = re.findall(r"^serial ([0-9a-f]{64})$", words, re.MULTILINE)
+    (dask,) = re.findall(r"^Dask   ([0-9a-f]{64})$", words, re.MULTILINE)
+    assert serial == dask
 
 
 def test_the_readme_shows_the_first_example() -> None:

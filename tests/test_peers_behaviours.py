@@ -27,8 +27,8 @@ from conformance.table import (
 
 import dqd
 from dqd.archives import Archive
+from dqd.compiled import run_chunk
 from dqd.experiments import presets
-from dqd.run import run_chunk
 from dqd.strategies.cma_es import CMAES
 from dqd.types import Evaluation
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dqd.emitters import replicate as replicate
     from dqd.exchange import from_pyribs as from_pyribs
     from dqd.exchange import load as load
+    from dqd.interop.failures import EvaluationError as EvaluationError
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.run import NonFiniteError as NonFiniteError
@@ -60,6 +61,7 @@ _HOMES = {
         "replicate",
     ),
     "dqd.exchange": ("from_pyribs", "load"),
+    "dqd.interop.failures": ("EvaluationError",),
     "dqd.result": ("Result", "Results"),
     "dqd.run": ("NonFiniteError", "illuminate"),
     "dqd.safe": ("UnreadableError",),

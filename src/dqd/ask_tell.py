@@ -19,22 +19,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dqd import half_steps, told
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.emitters.emitter import Emitter
 from dqd.result import METRICS, Result
 from dqd.run import check_search, check_seed
 from dqd.search import Search, SearchState, no_evaluation
-from dqd.solutions import Layout, to_numpy
+from dqd.solutions import Layout
 from dqd.types import Evaluation, Points, Proposal
-
-_noise = jax.jit(Search.noise)
-_ask_initial = jax.jit(Search.ask_initial)
-_tell_initial = jax.jit(Search.tell_initial)
-_ask_dqd = jax.jit(Search.ask_dqd)
-_tell_dqd = jax.jit(Search.tell_dqd)
-_ask = jax.jit(Search.ask)
-_tell = jax.jit(Search.tell)
 
 
 class AskTell:
@@ -66,7 +59,7 @@ class AskTell:
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        self._state: SearchState = jax.jit(Search.init)(self._search, archive, flat, jax.random.key(self._seed))
+        self._state: SearchState = half_steps.init(self._search, archive, flat, jax.random.key(self._seed))
         self._initial_left = emitter.initial_population > 0
         self._history: list[tuple[float, ...]] = []
         self._begin()
@@ -88,8 +81,8 @@ class AskTell:
         if self._initial_left:
             return np.zeros((0, self._state.x0.size), self._state.x0.dtype)
         if self._points is None:
-            self._noise = _noise(self._search, self._state, self._state.iteration + 1)
-            self._points = _ask_dqd(self._search, self._state, self._noise)
+            self._noise = half_steps.noise(self._search, self._state, self._state.iteration + 1)
+            self._points = half_steps.ask_dqd(self._search, self._state, self._noise)
         return np.array(self._points.solutions)[np.asarray(self._points.mask)]
 
     def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
@@ -97,15 +90,15 @@ class AskTell:
         if self._evaluation is not None:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
         if self._initial_left or self._search.emitter.num_points == 0:
-            if np.size(to_numpy(objective)):
+            if np.size(told.to_numpy(objective)):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
         if self._points is None:
             raise RuntimeError("tell_dqd: call ask_dqd() first and evaluate what it returns")
         mask = np.asarray(self._points.mask)
-        told = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
-        evaluation = jax.tree.map(lambda part: _spread(part, mask), told)
-        state = _tell_dqd(self._search, self._state, self._points, evaluation)
+        answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
+        evaluation = jax.tree.map(lambda part: half_steps.spread(part, mask), answer)
+        state = half_steps.tell_dqd(self._search, self._state, self._points, evaluation)
         self._state, self._evaluation = state, evaluation
 
     def ask(self) -> np.ndarray:
@@ -118,7 +111,7 @@ class AskTell:
     def _propose(self) -> None:
         search, state = self._search, self._state
         if self._initial_left:
-            self._asked, self._proposal = state, Proposal(_ask_initial(search, state), ())
+            self._asked, self._proposal = state, Proposal(half_steps.ask_initial(search, state), ())
             return
         wanted = len(self.ask_dqd()) if self._evaluation is None else 0
         if search.emitter.num_points == 0:
@@ -131,7 +124,7 @@ class AskTell:
                 "ask: this algorithm uses gradients; first call ask_dqd(), evaluate its points with their jacobians "
                 "and hand them to tell_dqd()"
             )
-        self._asked, self._proposal = _ask(search, self._state, self._points, self._evaluation, self._noise)
+        self._asked, self._proposal = half_steps.ask(search, self._state, self._points, self._evaluation, self._noise)
 
     def tell(self, objective: Any, measures: Any) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
@@ -139,10 +132,10 @@ class AskTell:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
         evaluation = self._validate("tell", len(self._proposal.solutions), objective, measures)
         if self._initial_left:
-            self._state = _tell_initial(self._search, self._asked, self._proposal.solutions, evaluation)
+            self._state = half_steps.tell_initial(self._search, self._asked, self._proposal.solutions, evaluation)
             self._initial_left = False
         else:
-            self._state, info = _tell(self._search, self._asked, self._proposal, evaluation)
+            self._state, info = half_steps.tell(self._search, self._asked, self._proposal, evaluation)
             self._history.append(tuple(float(getattr(info, name)) for name in METRICS))
         self._begin()
 
@@ -179,45 +172,8 @@ class AskTell:
 
     def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
         """Copies of the caller's arrays, checked."""
-        n, k = self._state.x0.size, self.archive.tessellation.num_measures
-        expected = {"objective": (batch,), "measures": (batch, k)}
-        given = {"objective": objective, "measures": measures}
-        if call == "tell_dqd":
-            expected["jacobian"], given["jacobian"] = (batch, 1 + k, n), jacobian
-        arrays = {name: self._array(call, name, given[name], shape) for name, shape in expected.items()}
-        return Evaluation(**arrays)
-
-    def _array(self, call: str, name: str, values: Any, shape: tuple[int, ...]) -> jax.Array:
-        if values is None:
-            raise TypeError(f"{call}: {name} is missing; expected an array of shape {shape}")
-        array = to_numpy(values)
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
-        if array.shape != shape:
-            raise ValueError(
-                f"{call}: {name}: expected {shape} = {_meaning(name)}, got {array.shape}{_hint(shape, array)}"
-            )
-        return jnp.array(array, self._state.x0.dtype)
-
-
-def _meaning(name: str) -> str:
-    return {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}[name]
-
-
-def _hint(shape: tuple[int, ...], array: np.ndarray) -> str:
-    if array.shape == shape[::-1] or array.shape == (*shape[:-2], *shape[:-3:-1]):
-        return "; it looks transposed"
-    if math.prod(shape) == array.size:
-        return "; the number of values fits, so reshape it"
-    if len(shape) == 3 and array.ndim == 3 and array.shape[1] == shape[1] - 1:
-        return "; a row is missing: the objective's gradient comes first, then one per measure"
-    if array.ndim and array.shape[1:] == shape[1:]:
-        return "; tell what was asked for, one row per solution and in the same order"
-    return ""
-
-
-def _spread(part: jax.Array, mask: np.ndarray) -> jax.Array:
-    """Rows for the wanted points, zeros for the others."""
-    if mask.all():
-        return part
-    return jnp.zeros((mask.size, *part.shape[1:]), part.dtype).at[np.flatnonzero(mask)].set(part)
+        given = {"objective": objective, "measures": measures, "jacobian": jacobian}
+        k, x0 = self.archive.tessellation.num_measures, self._state.x0
+        expected = told.shapes(batch, k, x0.size, jacobian=call == "tell_dqd")
+        arrays = {name: told.checked(call, name, given[name], shape) for name, shape in expected.items()}
+        return Evaluation(**{name: jnp.array(array, x0.dtype) for name, array in arrays.items()})

@@ -207,7 +207,8 @@ def run(
             checkpoint_seconds=checkpoint_seconds,
             about={"command": {**about, "x64": x64, "set": overrides}},
         )
-        figures = latent_cli.finish(problem, result, out, _say(quiet)) if domain in latent.LATENT else {}
+        whole = domain in latent.LATENT and result.stopped not in STOPPED  # judging again would keep a signal waiting
+        figures = latent_cli.finish(problem, result, out, _say(quiet)) if whole else {}
         if as_json:
             typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings} | figures)))
         elif not quiet:
@@ -304,14 +305,24 @@ def reproduce(
     trial_index: Annotated[
         int | None, typer.Option(min=0, help="Run this trial of every cell only, as a task of a Slurm array does.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run trials on a Dask cluster that sees the same files: tls://host:8786."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow tcp:// to a cluster that is not on this machine.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the trials; default: runs/reproduce/SUITE.")] = None,
 ) -> None:
     from dqd import cache
     from dqd.experiments import launch
+    from dqd.interop.executor import check_address
 
     with _explained(USAGE):
         if device not in ("auto", "cpu", "gpu"):
             raise ValueError(f"--device: expected auto, cpu or gpu, got {device!r}")
+        if cluster is not None:
+            check_address(cluster, insecure, name="--cluster")
         wanted = suites.suite(suite)
     if quick:
         trials, iterations = trials or 2, iterations or 1000
@@ -324,6 +335,8 @@ def reproduce(
             device=device,
             jobs=jobs,
             trial_index=trial_index,
+            cluster=cluster,
+            insecure=insecure,
             say=lambda line: typer.echo(line, err=True),
         )
         if complete or trial_index is None:

@@ -1,14 +1,13 @@
-"""`illuminate`: run a search from one function, compiled.
+"""`illuminate`: run a search from one function.
 
-Iterations are scanned on the device in chunks whose buffers are donated, so the archive is never copied; seeds run side
-by side by `vmap`. Between chunks the host shows progress, listens for Ctrl-C and decides whether to go on. Draws are
-keyed by iteration number: the chunk length never changes a result.
+A runner advances the search by a chunk of iterations: compiled on one device (`compiled`), or on several (`devices`),
+or on the host around evaluations that happen elsewhere (`interop.hosted`). Between chunks the host shows progress,
+listens for Ctrl-C and decides whether to go on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import warnings
@@ -21,13 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.checkpoints import Checkpoints, NoCheckpoints
+from dqd.compiled import Compiled, counters, run_chunk, start_seeds
 from dqd.describe import describe
+from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
+from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.record import with_versions
 from dqd.result import History, Result, Results, settings
@@ -36,7 +37,6 @@ from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
 from dqd.writer import Writer
 
-NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
 LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 
@@ -54,7 +54,7 @@ class Terminated(SystemExit):
 
 
 def illuminate(
-    score: Score | Domain,
+    score: Score | Domain | None,
     emitter: Emitter,
     tessellation: Grid,
     *,
@@ -62,6 +62,13 @@ def illuminate(
     iterations: int = 1000,
     seed: int | None = None,
     seeds: Sequence[int] | None = None,
+    evaluator: Any = None,
+    executor: Any = None,
+    evaluation_chunk: int = 4,
+    timeout: float | None = None,
+    on_failure: str = "raise",
+    insecure: bool = False,
+    devices: int | Sequence[jax.Device] | None = None,
     out: str | os.PathLike[str] | None = None,
     bounds: Any = None,
     initial_sigma: float = 1.0,
@@ -78,10 +85,21 @@ def illuminate(
 
     Args:
         score: one solution -> (objective, measures), written in jax.numpy; or a Domain. The objective is maximised.
+            None if there is an evaluator.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
         tessellation: the cells of measure space, a `dqd.Grid`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what `score` is given.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
+        evaluator: instead of score, a plain function of a batch, NumPy (b, n) -> objective (b,), measures (b, k) and,
+            for algorithms with gradients, jacobian (b, 1 + k, n); or a `dqd.Evaluator`.
+        executor: where to evaluate: a concurrent.futures.Executor, a function that makes one (which is called again
+            when its workers die), a distributed.Client, or the address of a Dask scheduler.
+        evaluation_chunk: solutions per call of the evaluator. Workers come and go without changing the result; this
+            number may change its rounding.
+        timeout: seconds until an evaluation, of a chunk or alone, counts as hanging.
+        on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
+        insecure: allow unencrypted tcp:// to a scheduler on another machine.
+        devices: how many devices, or which: they share the seeds, or else the emitters' copies and the evaluations.
         out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
             one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
@@ -100,10 +118,15 @@ def illuminate(
     if not checkpoint_seconds >= 0:
         raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
-    domain = as_domain(score, layout)
-    check_score(domain, flat, tessellation)
-    search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
     batched = seeds is not None
+    elsewhere = Elsewhere(evaluator, executor, evaluation_chunk, timeout, on_failure, insecure, out)
+    problem: Any = evaluator
+    if evaluator is None:
+        problem = as_domain(score, layout)
+        check_score(problem, flat, tessellation)
+    elif score is not None:
+        raise ValueError("score and evaluator: give one of them; score is None where evaluations happen elsewhere")
+    search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
     numbers = [int(s) for s in seeds] if seeds is not None else [0 if seed is None else int(seed)]
     archive = Archive.empty(
         tessellation,
@@ -117,24 +140,26 @@ def illuminate(
 
     def found(state: SearchState, history: History, stopped: str | None) -> Any:
         kind, seed = (Results, numbers) if batched else (Result, numbers[0])
+        domain = elsewhere.named(problem)
         return kind(search, state, history.arrays(), seed, layout, stopped, *clock.read(), domain)  # type: ignore[arg-type]
 
     with contextlib.ExitStack() as stack:
+        runner = _runner(search, problem, tessellation, batched, devices, elsewhere)
+        stack.enter_context(contextlib.closing(runner))
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if out is not None:
             seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
-            asked = describe(about or {}) | settings(search, archive, flat, domain) | seeding
+            asked = describe(about or {}) | settings(search, archive, flat, elsewhere.described(problem)) | seeding
             config = with_versions({**asked, "iterations": int(iterations)})
             checkpoints = Checkpoints(stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, found)
-        start = functools.partial(start_seeds if batched else start_seed, search)
-        arguments = (archive, flat, jnp.asarray(numbers if batched else numbers[0]), domain)
-        state, history = checkpoints.restore(search, archive, flat) or (start(*arguments), History())
+        beginning = (archive, flat, jnp.asarray(numbers if batched else numbers[0]))
+        state, history = checkpoints.restore(search, archive, flat) or (runner.start(*beginning), History())
         interrupt = stack.enter_context(Interrupt(resumable=out is not None))
         state, stopped = _loop(
-            lambda state, size: run_chunk(search, state, domain, length=size, batched=batched),
+            runner.launch,
             state,
             iterations,
-            _chunk_length(iterations, chunk),
+            _chunk_length(iterations, min(chunk, runner.longest)),
             until,
             stack.enter_context(Progress(iterations, enabled=progress, done=len(history))),
             interrupt,
@@ -147,6 +172,19 @@ def illuminate(
     if stopped == "terminated":
         raise Terminated(result)
     return result
+
+
+def _runner(search: Search, problem: Any, tessellation: Grid, batched: bool, devices: Any, elsewhere: Elsewhere) -> Any:
+    """What advances the search: `start` it, `launch` some iterations, `close` it."""
+    if not elsewhere.wanted:
+        if devices is None:
+            return Compiled(search, problem, batched)
+        return Sharded(search, problem, batched, mesh_of(devices))
+    if devices is not None:
+        raise ValueError("devices: they share what is compiled; evaluations elsewhere are shared by an executor")
+    if batched:
+        raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
+    return elsewhere.runner(search, problem, tessellation)
 
 
 def _loop(
@@ -168,21 +206,21 @@ def _loop(
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
     launched, stopped = len(history), None
-    health = _Health(_counters(state) if launched else np.zeros(2))
+    health = _Health(counters(state) if launched else np.zeros(2))
     lap = CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
             size = min(length, iterations - launched)
-            state, infos, counters = launch(state, size)
+            state, infos, count = launch(state, size)
             launched += size
-            flying.append((launched, infos, counters))
+            flying.append((launched, infos, count))
             if len(flying) <= ahead and launched < iterations:
                 continue
-        done, infos, counters = flying.popleft()
+        done, infos, count = flying.popleft()
         history.append(infos)  # waits for the device
         length = _brisk(length, lap.read()[0])
-        health.check(done, np.asarray(counters))
+        health.check(done, np.asarray(count))
         checkpoints.passed(done)
         bar.update(done, history.latest())
         if interrupt.requested is not None:
@@ -219,43 +257,6 @@ def compile_ahead(
     run_chunk.lower(search, state, domain, length=_chunk_length(iterations, chunk), batched=True).compile()
 
 
-@functools.partial(jax.jit, static_argnames=("length", "batched"), donate_argnames="state")
-def run_chunk(
-    search: Search, state: SearchState, domain: Domain, *, length: int, batched: bool
-) -> tuple[SearchState, StepInfo, Array]:
-    """`length` iterations; the info of each, and (evaluations, nonfinite) at the end."""
-
-    def draw(state: SearchState) -> Any:
-        return jax.vmap(lambda i: search.noise(state, i))(state.iteration + 1 + jnp.arange(length))
-
-    def step(state: SearchState, noise: Any) -> tuple[SearchState, StepInfo]:
-        noise = search.noise(state, state.iteration + 1) if noise is None else noise
-        return search.step(state, domain, noise)
-
-    draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
-    ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
-    state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
-    return state, infos, _counters(state)
-
-
-def _counters(state: SearchState) -> Array:
-    return jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
-
-
-def _start(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:
-    """The state before iteration 1, the initial population evaluated."""
-    state = search.init(archive, x0, jax.random.key(seed))
-    if not search.emitter.initial_population:
-        return state
-    solutions = search.ask_initial(state)
-    evaluation = apart(seed >= 0, domain.evaluate, solutions)
-    return search.tell_initial(state, solutions, evaluation)
-
-
-start_seed = jax.jit(_start, donate_argnames="archive")
-start_seeds = jax.jit(jax.vmap(_start, in_axes=(None, None, None, 0, None)))
-
-
 class _Health:
     """Stops a run of which most evaluations are not finite."""
 
@@ -289,11 +290,7 @@ def _brisk(length: int, seconds: float) -> int:
     return max(1, int(length * SHORT_CHUNK / seconds)) if seconds > LONG_CHUNK else length
 
 
-def _bytes(tree: Any) -> int:
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-
-
-def as_domain(score: Score | Domain, layout: Layout) -> Domain:
+def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
     """A domain of flat vectors from whatever the user gave."""
     if isinstance(score, Domain):
         return score
@@ -301,8 +298,8 @@ def as_domain(score: Score | Domain, layout: Layout) -> Domain:
         raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
     if hasattr(score, "evaluate"):
         raise TypeError(
-            "score: illuminate compiles, so it needs a function of jax.numpy or a dqd.Domain; "
-            "for an evaluator with arrays of its own, use dqd.AskTell"
+            "score: expected a function of jax.numpy or a dqd.Domain, which illuminate compiles; "
+            "for an evaluator with arrays of its own, give evaluator= or use dqd.AskTell"
         )
     if not callable(score):
         raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")

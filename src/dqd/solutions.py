@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.told import to_numpy
 from dqd.types import Score
 
 
@@ -99,10 +100,3 @@ def _number_array(name: str, leaf: Any) -> np.ndarray | Array:
 
 def _all_float(arrays: list[Any]) -> bool:
     return all(isinstance(array, Array) and array.dtype.kind == "f" for array in arrays)
-
-
-def to_numpy(array: Any) -> np.ndarray:
-    """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers."""
-    if hasattr(array, "detach"):
-        array = array.detach().cpu()
-    return np.asarray(array)

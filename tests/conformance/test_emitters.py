@@ -30,8 +30,8 @@ from conformance.table import (
 import dqd
 from dqd import record
 from dqd.archives import Archive
+from dqd.compiled import start_seed
 from dqd.emitters.combine import Combined, Replicated
-from dqd.run import start_seed
 from dqd.search import Search
 from dqd.types import AddResult
 

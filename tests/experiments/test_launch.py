@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from distributed import LocalCluster
 
 from dqd import record
 from dqd.experiments import launch, suites
@@ -93,6 +94,46 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
         theirs = record.read(folder / cell.id / "trial-001")
         assert ours.config["summary"]["evaluations"] == theirs.config["summary"]["evaluations"]
         assert ours.config["summary"]["qd_score"] == pytest.approx(theirs.config["summary"]["qd_score"], rel=0.2)
+
+
+def test_a_dask_cluster_gives_the_same_trials_and_runs_what_is_missing(finished, tmp_path, monkeypatch):
+    suite, folder = finished
+    shutil.copytree(folder / "lp-sphere.cma-mega" / "trial-000", tmp_path / "lp-sphere.cma-mega" / "trial-000")
+    ran = []
+    original = launch.run_trial
+    monkeypatch.setattr(launch, "run_trial", lambda *trial: ran.append(trial[1:]) or original(*trial))
+    with LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as cluster:
+        assert launch.reproduce(suite, tmp_path, cluster=cluster.scheduler_address)
+        assert len(ran) == 3
+        lost = tmp_path / "arm.map-elites" / "trial-001"
+        found = record.read(lost).arrays["objective"]
+        shutil.rmtree(lost)
+        assert launch.reproduce(suite, tmp_path, cluster=cluster.scheduler_address)
+        assert len(ran) == 4
+    np.testing.assert_array_equal(record.read(lost).arrays["objective"], found)
+    assert json.loads((tmp_path / "suite.json").read_text())["device"] == "a Dask cluster of 2 threads"
+
+
+def test_a_trial_that_fails_on_a_cluster_is_named(tmp_path, monkeypatch):
+    def fail(*_):
+        raise ArithmeticError("no luck")
+
+    monkeypatch.setattr(launch, "run_trial", fail)
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(RuntimeError, match=r"arm.map-elites, trial 0: ArithmeticError: no luck"),
+    ):
+        launch.reproduce(tiny("arm.map-elites", trials=1), tmp_path, cluster=cluster.scheduler_address)
+
+
+def test_workers_that_write_elsewhere_are_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "run_trial", lambda *_: None)
+    monkeypatch.setattr(launch, "SHARED_SECONDS", 0.1)
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(FileNotFoundError, match="all workers must see the same file system"),
+    ):
+        launch.reproduce(tiny("arm.map-elites", trials=1), tmp_path, cluster=cluster.scheduler_address)
 
 
 def test_the_suite_file_tells_settings_and_time(finished):

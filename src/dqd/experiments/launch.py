@@ -1,8 +1,8 @@
 """Runs a suite: what is missing of it, and nothing twice.
 
 On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
-On a CPU every trial is a task for a pool of processes. A trial is written when it is done, as a record that is whole or
-absent, so an interrupted suite goes on where it stopped.
+On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
+is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped.
 
     OUT/suite.json                what was asked for, with the published numbers
     OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from dqd.experiments.suites import Cell, Suite
 
 CURVE_ROWS = 100  # lines of metrics per trial
 CHUNK = 500  # iterations between two looks at a trial
+SHARED_SECONDS = 60.0  # NFS remembers for so long, by default, that a file was not there
 
 
 class SuiteMismatchError(ValueError):
@@ -41,9 +42,14 @@ def reproduce(
     device: str = "auto",
     jobs: int | None = None,
     trial_index: int | None = None,
+    cluster: str | None = None,
+    insecure: bool = False,
     say: Callable[[str], None] = print,
 ) -> bool:
-    """Run the missing trials of a suite into a folder. True when all of its trials are there."""
+    """Run the missing trials of a suite into a folder. True when all of its trials are there.
+
+    `cluster` is the address of a Dask scheduler whose workers share the file system.
+    """
     folder = Path(out)
     _claim(folder, suite)
     tasks = [
@@ -54,12 +60,17 @@ def reproduce(
     ]
     total = sum(cell.trials for cell in suite.cells)
     if tasks:
-        on_device = device == "gpu" or (device == "auto" and accelerator())
+        on_device = cluster is None and (device == "gpu" or (device == "auto" and accelerator()))
         say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
         started = time.perf_counter()
         progress = _Progress(tasks, say)
-        (_run_on_device if on_device else _run_on_cpu)(folder, tasks, jobs, progress)
-        _add_time(folder, time.perf_counter() - started, on_device)
+        if cluster is not None:
+            where = _run_on_cluster(folder, tasks, cluster, insecure, progress)
+        elif on_device:
+            where = _run_on_device(folder, tasks, jobs, progress)
+        else:
+            where = _run_on_cpu(folder, tasks, jobs, progress)
+        _add_time(folder, time.perf_counter() - started, where)
     return all((folder / cell.id / trial_name(t)).exists() for cell in suite.cells for t in range(cell.trials))
 
 
@@ -109,10 +120,10 @@ def _write_json(path: Path, content: Any) -> None:
     aside.replace(path)
 
 
-def _add_time(folder: Path, seconds: float, on_device: bool) -> None:
+def _add_time(folder: Path, seconds: float, where: str) -> None:
     content = json.loads((folder / "suite.json").read_text())
     content["seconds"] += seconds
-    content["device"] = _device_name() if on_device else f"{os.cpu_count()} CPU cores"
+    content["device"] = where
     _write_json(folder / "suite.json", content)
 
 
@@ -125,7 +136,7 @@ def _device_name() -> str:
 # One program per cell, on an accelerator ------------------------------------------------------------------------------
 
 
-def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> None:
+def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> str:
     cells: dict[str, tuple[Cell, list[int]]] = {}
     for cell, trial in tasks:
         cells.setdefault(cell.id, (cell, []))[1].append(trial)
@@ -140,6 +151,7 @@ def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None
             written = [writer.submit(_write_all, folder, cell, results, progress)]
         for future in written:
             future.result()
+    return _device_name()
 
 
 def _compile(cell: Cell, trials: list[int]) -> None:
@@ -185,9 +197,9 @@ def _precision(name: str) -> Iterator[None]:
 # One process per trial, on CPUs ---------------------------------------------------------------------------------------
 
 
-def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> None:
+def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: _Progress) -> str:
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
-    tasks = sorted(tasks, key=lambda task: task[1])  # so a cell's program is compiled once, and found by later trials
+    tasks = _first_trials_first(tasks)
     with _one_thread_each(workers), _pool(workers) as pool:
         futures = {pool.submit(run_trial, folder, cell, trial): cell for cell, trial in tasks}
         try:
@@ -197,6 +209,12 @@ def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, p
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    return f"{os.cpu_count()} CPU cores"
+
+
+def _first_trials_first(tasks: list[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
+    """So a cell's program is compiled once, and found by later trials."""
+    return sorted(tasks, key=lambda task: task[1])
 
 
 def _pool(workers: int) -> Executor:
@@ -246,6 +264,54 @@ def run_trial(folder: Path, cell: Cell, trial: int) -> None:
     with _precision(cell.precision):
         result = dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False)
         _write(folder, cell, trial, result)
+
+
+# One task per trial, on a Dask cluster --------------------------------------------------------------------------------
+
+
+def _run_on_cluster(
+    folder: Path, tasks: list[tuple[Cell, int]], address: str, insecure: bool, progress: _Progress
+) -> str:
+    from dqd.interop.executor import Cluster, connect
+
+    cluster = Cluster(connect(address, insecure), owned=True)
+    try:
+        cores = sum(cluster.client.nthreads().values())
+        running = {
+            cluster.submit(run_trial_once, folder.resolve(), cell, trial): (cell, trial)
+            for cell, trial in _first_trials_first(tasks)
+        }
+        while running:
+            for task in cluster.wait(list(running), None):
+                cell, trial = running.pop(task)
+                try:
+                    cluster.result(task)
+                except Exception as error:
+                    raise RuntimeError(f"{cell.id}, trial {trial}: {type(error).__name__}: {error}") from error
+                _await(folder / cell.id / trial_name(trial))
+                progress.done(cell)
+    finally:
+        cluster.close()  # the cluster drops what nobody waits for any more
+    return f"a Dask cluster of {cores} threads"
+
+
+def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
+    """One trial on a worker. A worker that is lost may have written it, or may be about to."""
+    if not (folder / cell.id / trial_name(trial)).exists():
+        cache.enable()
+        with suppress(FileExistsError):
+            run_trial(folder, cell, trial)
+
+
+def _await(record: Path) -> None:
+    """A file system that several machines share may show what another one wrote with a delay."""
+    deadline = time.monotonic() + SHARED_SECONDS
+    while not record.exists():
+        if time.monotonic() > deadline:
+            raise FileNotFoundError(
+                f"a worker has written {record}, but it is not there for us; all workers must see the same file system"
+            )
+        time.sleep(0.5)
 
 
 def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:

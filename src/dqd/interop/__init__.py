@@ -1,0 +1,1 @@
+"""Evaluations outside the compiled program: plain functions, pools of processes, Dask clusters."""

@@ -1,0 +1,35 @@
+"""A domain written in JAX, evaluated outside the compiled search: by a worker, or as a reference in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from dqd.domains.domain import Domain
+from dqd.types import Evaluation
+
+_evaluate = jax.jit(Domain.evaluate)
+_evaluate_with_jacobian = jax.jit(Domain.evaluate_with_jacobian)
+
+
+@dataclass(frozen=True)
+class OnHost:
+    """Always evaluates `rows` solutions: one compiled program whatever is asked, so numbers never depend on it."""
+
+    domain: Domain
+    rows: int
+
+    def evaluate(self, solutions: np.ndarray) -> Evaluation:
+        return self._padded(_evaluate, solutions)
+
+    def evaluate_with_jacobian(self, solutions: np.ndarray) -> Evaluation:
+        return self._padded(_evaluate_with_jacobian, solutions)
+
+    def _padded(self, function: Any, solutions: np.ndarray) -> Evaluation:
+        missing = self.rows - len(solutions)
+        full = np.concatenate([solutions, np.repeat(solutions[-1:], missing, axis=0)])
+        with jax.enable_x64(solutions.dtype == np.float64):  # a worker knows nothing of the search's precision
+            return jax.tree.map(lambda part: np.asarray(part)[: len(solutions)], function(self.domain, full))

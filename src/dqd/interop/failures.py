@@ -1,0 +1,52 @@
+"""Evaluations that failed: which, and why. One JSON object per line in `failures.jsonl` of the run's folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = "failures.jsonl"
+
+
+class EvaluationError(RuntimeError):
+    """One solution could not be evaluated; `solution` holds it."""
+
+    def __init__(self, words: str, solution: np.ndarray) -> None:
+        super().__init__(words)
+        self.solution = solution
+
+
+def digest(solution: np.ndarray) -> str:
+    """The same solution has the same digest in every run."""
+    return hashlib.sha256(np.ascontiguousarray(solution).tobytes()).hexdigest()[:16]
+
+
+class Failures:
+    """Every failure becomes a line of a file, as soon as the folder is the record of a run."""
+
+    def __init__(self, out: str | os.PathLike[str] | None) -> None:
+        self.folder = None if out is None else Path(out)
+        self.unwritten: list[dict[str, Any]] = []
+
+    def add(self, iteration: int, phase: str, index: int, solution: np.ndarray, error: BaseException) -> str:
+        """The failure in words."""
+        reason = f"{type(error).__name__}: {error}".strip().removesuffix(":")
+        row = {"iteration": iteration, "phase": phase, "index": index, "digest": digest(solution), "error": reason}
+        words = f"iteration {iteration:,}, {phase}, index {index} (digest {row['digest']}): {reason}"
+        if self.folder is not None:
+            self.unwritten.append(row)
+            self.write()
+        return words
+
+    def write(self) -> None:
+        """Append what is not written yet."""
+        if self.folder is None or not self.unwritten or not (self.folder / "config.json").exists():
+            return
+        with (self.folder / FILE).open("a") as lines:
+            lines.writelines(json.dumps(row) + "\n" for row in self.unwritten)
+        self.unwritten.clear()

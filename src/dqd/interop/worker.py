@@ -1,0 +1,52 @@
+"""What a worker does: evaluate one chunk of a batch. It loads JAX only if the evaluator does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dqd.told import to_numpy
+
+KEPT = 8  # evaluators, the oldest goes first
+_kept: dict[str, Any] = {}
+
+
+class MisuseError(TypeError):
+    """The evaluator itself is wrong, whatever solution it is given."""
+
+
+def begin() -> None:
+    """Nothing; but whoever did it has imported what it takes to evaluate."""
+
+
+def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
+    """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n)."""
+    outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
+    if not isinstance(outputs, tuple | list) or len(outputs) < 2:
+        raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(outputs).__name__}")
+    if jacobian and len(outputs) < 3:
+        raise MisuseError(
+            "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
+            "got two things. Return all three, or give an object with evaluate and evaluate_with_jacobian"
+        )
+    return tuple(to_numpy(output) for output in outputs[: 3 if jacobian else 2])
+
+
+def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
+    if not hasattr(evaluator, "evaluate"):
+        return evaluator(solutions)
+    outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
+    if isinstance(outputs, tuple | list):
+        return outputs
+    parts = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
+    return [getattr(outputs, part) for part in parts]
+
+
+def _first_copy(run: str, evaluator: Any) -> Any:
+    """Every chunk brings a copy of the evaluator. The first of a run stays, with all it has compiled or loaded."""
+    if run not in _kept:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        _kept[run] = evaluator
+    return _kept[run]

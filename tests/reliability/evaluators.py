@@ -1,0 +1,79 @@
+"""Evaluators that other processes import: NumPy only, so that a worker starts quickly."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+N = 6
+
+
+def sphere(solutions):
+    """Objective and two measures of a batch (b, 6)."""
+    return -np.sum(solutions**2, axis=1), solutions[:, :2] + 0.1 * solutions[:, 2:4] ** 2
+
+
+def slow_sphere(solutions):
+    time.sleep(0.01)
+    return sphere(solutions)
+
+
+class Sphere:
+    """With jacobians."""
+
+    def evaluate(self, solutions):
+        return sphere(solutions)
+
+    def evaluate_with_jacobian(self, solutions):
+        jacobian = np.zeros((len(solutions), 3, N))
+        jacobian[:, 0] = -2 * solutions
+        for measure in range(2):
+            jacobian[:, 1 + measure, measure] = 1
+            jacobian[:, 1 + measure, 2 + measure] = 0.2 * solutions[:, 2 + measure]
+        return *sphere(solutions), jacobian
+
+
+def bad(solutions):
+    """Which solutions misbehave: about one in fifty, whoever evaluates them."""
+    return np.modf(np.abs(solutions[:, 5]) * 100)[0] < 0.02
+
+
+def raising(solutions):
+    if bad(solutions).any():
+        raise ArithmeticError("the simulation diverged")
+    return sphere(solutions)
+
+
+def poisonous(solutions):
+    if bad(solutions).any():
+        os._exit(1)
+    return sphere(solutions)
+
+
+def hanging(solutions):
+    if bad(solutions).any():
+        time.sleep(3600)
+    return sphere(solutions)
+
+
+def with_holes(solutions):
+    """What is left of a misbehaving evaluator when its bad solutions are skipped."""
+    objective, measures = sphere(solutions)
+    return np.where(bad(solutions), np.nan, objective), measures
+
+
+class KillsAWorker:
+    """Kills the process it runs in, once for each file that can be made in a folder."""
+
+    def __init__(self, folder, kills):
+        self.folder, self.kills = str(folder), kills
+
+    def __call__(self, solutions):
+        for kill in range(self.kills):
+            try:
+                (Path(self.folder) / f"kill-{kill}").touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            os.kill(os.getpid(), 9)
+        return sphere(solutions)
