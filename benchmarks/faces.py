@@ -21,7 +21,8 @@ import numpy as np
 
 from dqd import cache, latent_cli
 from dqd.archives.archive import Archive
-from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE, build
+from dqd.domains.latent.faces import build
+from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE
 from dqd.experiments import latent, presets
 from dqd.run import illuminate
 from dqd.types import replace

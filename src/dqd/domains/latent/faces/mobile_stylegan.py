@@ -143,5 +143,4 @@ class MobileStyleGAN:
             images = synthesis(self.weights, latents, key, self.dtype)
         else:
             images = preview(self.weights, self.layer, latents, PREVIEWS[self.pixels], self.dtype)
-        # XLA's compiler for GPUs (JAX 0.11.2) crashes where it fuses the last wavelet into what shrinks the image.
-        return jax.lax.optimization_barrier(jnp.clip(images, -1, 1))
+        return jnp.clip(images, -1, 1)
