@@ -12,7 +12,7 @@ from conformance.table import assert_same, quick_to_compile
 from safetensors.numpy import load_file
 
 import dqd
-from dqd import checkpoints, record, run
+from dqd import checkpoints, compiled, record, run
 from dqd.checkpoints import Checkpoints, NoCheckpoints, from_arrays, to_arrays
 from dqd.describe import SettingsChangedError
 from dqd.progress import CompileClock, Interrupt, Progress
@@ -124,8 +124,9 @@ def test_figures_of_all_sessions_add_up(tmp_path):
 def test_a_finished_run_is_returned_without_running(undisturbed, monkeypatch):
     result, folder = undisturbed
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.name != "lock"}
-    monkeypatch.setattr(run, "run_chunk", lambda *_, **__: pytest.fail("it ran"))
-    monkeypatch.setattr(run, "start_seed", lambda *_, **__: pytest.fail("it started"))
+    for name in ("run_chunk", "start_seed"):
+        assert hasattr(compiled, name)
+        monkeypatch.setattr(compiled, name, lambda *_, **__: pytest.fail("it ran"))
     again = illuminate(folder, until=lambda metrics: pytest.fail("it ran"))
     assert_same(again.state, result.state)
     assert again.stopped is None

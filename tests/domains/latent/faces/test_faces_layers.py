@@ -73,5 +73,6 @@ def test_hair_scores_of_a_frame_that_is_half_hair() -> None:
     colours = jnp.zeros((1, 3, 64, 64)).at[:, 0, :32].set(0.8).at[:, 1, :32].set(0.2)
     scores = {name: float(face_parser._score(name, parts, colours)[0]) for name in problem.SCORES if "hair" in name}
     assert scores["hair-area"] == pytest.approx(50)
-    assert scores["hair-redness"] == pytest.approx(100 * 0.7 * 0.5 / 0.51, rel=1e-5)
+    away = np.linalg.norm(np.array([0.8, 0.2, 0.0]) - face_parser.COPPER)
+    assert scores["hair-redness"] == pytest.approx(100 * (1 - away) * 0.5 / 0.51, rel=1e-4)
     assert scores["hair-darkness"] == pytest.approx(100 * (1 - 0.299 * 0.8 - 0.587 * 0.2) * 0.5 / 0.51, rel=1e-5)
