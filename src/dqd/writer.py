@@ -21,6 +21,7 @@ import numpy as np
 
 from dqd import durable, record
 from dqd.record import CONFIG, LOCK, STEPS, VIEWS
+from dqd.safe import load_json
 
 KEPT = 3  # checkpoints
 MOST_VIEWS = 50
@@ -174,7 +175,7 @@ def _claim(file: int, path: Path) -> None:
 def _holder(path: Path) -> str:
     for _ in range(50):  # the holder may be about to write its name
         with contextlib.suppress(OSError, ValueError, KeyError):
-            about = json.loads(path.read_text())
+            about = load_json(path)
             return f"process {about['pid']} on {about['host']} since {about['started']}"
         time.sleep(0.01)
     return "another process"

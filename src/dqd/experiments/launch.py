@@ -25,6 +25,7 @@ from typing import Any
 from dqd import cache
 from dqd.experiments.presets import make_domain, preset
 from dqd.experiments.suites import Cell, Suite
+from dqd.safe import load_json
 
 CURVE_ROWS = 100  # lines of metrics per trial
 CHUNK = 500  # iterations between two looks at a trial
@@ -95,7 +96,7 @@ def _claim(folder: Path, suite: Suite) -> None:
     path = folder / "suite.json"
     so_far = {"seconds": 0.0, "device": ""}
     if path.exists():
-        found = json.loads(path.read_text())
+        found = load_json(path)
         so_far = {key: found[key] for key in so_far}
         known = {cell["id"]: cell for cell in found["cells"]}
         for new in cells:
@@ -121,7 +122,7 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 def _add_time(folder: Path, seconds: float, where: str) -> None:
-    content = json.loads((folder / "suite.json").read_text())
+    content = load_json(folder / "suite.json")
     content["seconds"] += seconds
     content["device"] = where
     _write_json(folder / "suite.json", content)

@@ -9,7 +9,6 @@ disk: only whoever draws them needs them.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dqd import record
+from dqd.safe import load_json
 
 METRICS = ("qd_score", "coverage", "best", "mean")
 
@@ -130,7 +130,7 @@ def _description(source: Path) -> dict[str, Any]:
             f"{source} holds no suite: suite.json is missing; `dqd reproduce SUITE --out DIR` makes one"
         )
     try:
-        about = json.loads(path.read_text())
+        about = load_json(path)
     except ValueError as error:
         raise NotASuiteError(f"{path} is not JSON: {error}") from None
     if not isinstance(about, dict) or not {"suite", "cells"} <= set(about):

@@ -9,7 +9,6 @@ PyTorch files are read in a child process. Files appear whole or not at all.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from dqd.domains.latent.clip import ACTIVATIONS
 from dqd.domains.latent.stylegan_clip import CLIP_FILE, GENERATOR_FILE
 from dqd.domains.latent.tokenizer import find_merges, read_merges
 from dqd.names import check_known
+from dqd.safe import load_json
 
 MERGES_FILE = "merges.txt"
 CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
@@ -141,7 +141,7 @@ def _convert_clip(tensors: weights.Tensors, checkpoint: Path, to: Path) -> list[
 def _activation(directory: Path) -> str:
     """What the model's configuration says; quick_gelu is that of OpenAI's."""
     path = directory / "config.json"
-    config = json.loads(path.read_text()) if path.is_file() else {}
+    config = load_json(path) if path.is_file() else {}
     towers = [config.get(f"{tower}_config") or {} for tower in ("vision", "text")]
     names = {tower.get("hidden_act", "quick_gelu") for tower in towers}
     if len(names) != 1 or not names <= set(ACTIVATIONS):
