@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 import dqd
 from dqd import progress, record
-from dqd.cli import DEMO_FILES, app
+from dqd.cli import app
+from dqd.demo_cli import FILES
 from dqd.experiments.presets import ALGORITHMS, PROBLEMS
 
 SMALL = ["--n", "8", "--resolution", "10", "--iterations", "20"]
@@ -197,7 +198,7 @@ def test_the_demo_draws_pictures_and_can_be_repeated(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     for _ in range(2):
         words = call("demo", "--out", out, "--iterations", "20").stdout
-        assert {path.name for path in out.iterdir()} == set(DEMO_FILES) - {"collage.png"}
+        assert {path.name for path in out.iterdir()} == set(FILES) - {"collage.png"}
     assert str(out / "heatmap.png") in words
     assert "720 evaluations and 20 gradients" in words
     assert (out / "poses.png").stat().st_size > 10_000
@@ -211,7 +212,7 @@ def test_the_demo_of_digits_replaces_that_of_arms(tmp_path: Path) -> None:
     out.mkdir()
     (out / "poses.png").write_text("an older demo's")
     words = call("demo", "--domain", "lsi-digits", "--out", out, "--iterations", "20").stdout
-    assert {path.name for path in out.iterdir()} == set(DEMO_FILES) - {"poses.png"}
+    assert {path.name for path in out.iterdir()} == set(FILES) - {"poses.png"}
     assert "digits with 720 evaluations and 20 gradients" in words
     assert "the demo knows arm and lsi-digits" in call("demo", "--domain", "lp-sphere", code=2).stderr
 

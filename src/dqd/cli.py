@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dqd import __version__, latent_cli
+from dqd import __version__, demo_cli, latent_cli
 from dqd.experiments import latent, presets, suites
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ Exit codes: 0 done, 1 failed while running, 2 wrong usage, 130 interrupted, 143 
 (after the first signal, what was found so far is still shown and saved).
 """
 DEMO_ITERATIONS, DEMO_JOINTS = 5_000, 1_000
-DEMO_FILES = ("config.json", "steps", "heatmap.png", "poses.png", "collage.png")
 
 app = typer.Typer(
     name="dqd",
@@ -103,7 +102,7 @@ def demo(
     with _explained(USAGE):
         if domain not in ("arm", "lsi-digits"):
             raise ValueError(f"--domain: the demo knows arm and lsi-digits, got {domain!r}; see dqd run for others")
-        _check_demo_folder(out)
+        demo_cli.check_folder(out)
     if domain == "lsi-digits":
         _demo_digits(out, iterations)
     iterations = iterations or DEMO_ITERATIONS
@@ -114,10 +113,10 @@ def demo(
     with _explained(FAILURE):
         problem, emitter = presets.make_problem("arm", DEMO_JOINTS), presets.preset("arm", "cma-mega")
         result = _illuminate(problem, emitter, iterations, seed=0)
-        _remove_demo(out)
+        demo_cli.remove(out)
         result.save(out)
-        _draw_demo(result, out)
-    typer.echo(_demo_words(result, out))
+        demo_cli.draw_arm(result, out)
+    typer.echo(demo_cli.arm_words(result, out))
     _leave(result)
 
 
@@ -447,10 +446,10 @@ def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
     with _explained(FAILURE):
         problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
         result = _illuminate(problem, emitter, iterations or latent.pace("lsi-digits").iterations, seed=0)
-        _remove_demo(out)
+        demo_cli.remove(out)
         result.save(out)
         figures = latent_cli.finish(problem, result, out, _say(False))
-    typer.echo(_digits_words(result, latent_cli.words(figures), out))
+    typer.echo(demo_cli.digits_words(result, latent_cli.words(figures), out))
     _leave(result)
 
 
@@ -510,62 +509,6 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.4g}"
-
-
-def _demo_words(result: Result, out: Path) -> str:
-    disc = 25 * math.pi  # percent of the square around it
-    return f"""
-Found {len(result.elites):,} poses with {result.evaluations:,} evaluations and {result.gradients:,} gradients,
-in {result.seconds:.1f} s and {result.compile_seconds:.1f} s of compilation.
-They fill {result.coverage:.1f} % of the map; the disc that the hand can reach covers {disc:.1f} % of it.
-An objective of 100 means that all angles are equal: the best pose has {result.best:.4f}, the mean is {result.mean:.4f}.
-
-  heat map   {out / "heatmap.png"}
-  poses      {out / "poses.png"}
-  record     {out}{os.sep}
-
-Next: dqd run --domain lp-sphere --algorithm cma-mega"""
-
-
-def _digits_words(result: Result, pictures: str, out: Path) -> str:
-    return f"""
-Found {len(result.elites):,} digits with {result.evaluations:,} evaluations and {result.gradients:,} gradients,
-in {result.seconds:.1f} s and {result.compile_seconds:.1f} s of compilation.
-They fill {result.coverage:.1f} % of the map. An objective of 100 means that the classifier is certain of a 3:
-the best has {result.best:.2f}, the mean is {result.mean:.2f}.
-
-{pictures}
-  record         {out}{os.sep}
-
-Next: dqd run --domain lsi-digits --objective digit-8 --measure width --measure slant"""
-
-
-def _draw_demo(result: Result, out: Path) -> None:
-    from dqd import record
-    from dqd.report import draw, panels
-
-    arrays = record.read(out).arrays
-    panel = panels.heatmap(arrays, x_label="hand, x", y_label="hand, y", value_label="objective (100: angles equal)")
-    draw.save(draw.heatmap(panel, title=f"{len(result.elites):,} poses of an arm"), out / "heatmap.png")
-    draw.save(draw.poses(panels.arm_poses(arrays, 4)), out / "poses.png")
-
-
-def _remove_demo(out: Path) -> None:
-    import shutil
-
-    shutil.rmtree(out / "steps", ignore_errors=True)
-    for name in DEMO_FILES:
-        (out / name).unlink(missing_ok=True)
-
-
-def _check_demo_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise FileExistsError(f"--out: {out} is not a folder")
-    other = sorted(path.name for path in out.iterdir() if path.name not in DEMO_FILES) if out.exists() else []
-    if other:
-        raise FileExistsError(
-            f"--out: {out} holds files that are not a demo's ({', '.join(other[:3])}); choose another folder"
-        )
 
 
 def _finite(value: Any) -> Any:
