@@ -8,8 +8,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(BIN)/dqd demo --out runs/demo
 
+# A worker that crashes, or a test of more than 20 minutes, ends the run at once instead of holding it up for ever.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 \
+		-o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ Tests run in float32, as the library does by default. Those marked `x64` (`pytes
 file) run in float64, where numbers are compared with trusted references.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -28,3 +29,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def precision(request: pytest.FixtureRequest) -> Iterator[None]:
     with jax.enable_x64(request.node.get_closest_marker("x64") is not None):
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs() -> Iterator[None]:
+    """Compiled programs end with the file that made them.
+
+    Each takes several memory maps, of which Linux allows a process 65,530: beyond that the compiler crashes.
+    """
+    yield
+    jax.clear_caches()
+    gc.collect()
