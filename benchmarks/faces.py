@@ -19,8 +19,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from dqd import cache, latent_cli
+from dqd import cache
 from dqd.archives.archive import Archive
+from dqd.cli import finish
 from dqd.domains.latent.faces import build
 from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE
 from dqd.experiments import latent, presets
@@ -59,7 +60,7 @@ def main() -> None:
         "searches": {name: figures for name, (_, figures) in found.items()},
     }
     for name, (archive, _) in found.items():
-        latent_cli.pictures(problem, archive, problem.final or problem.domain, out / name)
+        finish.pictures(problem, archive, problem.final or problem.domain, out / name)
         if arguments.compare:
             figures["searches"][name]["judge"] = _judged(archive, problem)
     (out / "figures.json").write_text(json.dumps(figures, indent=2) + "\n")
@@ -111,7 +112,7 @@ def _search(problem: Any, name: str, arguments: Any, out: Path) -> tuple[Archive
     if problem.final is None:
         return result.archive, figures
     started = time.perf_counter()
-    archive = latent_cli.rescore(problem.final, problem.salts, result.archive, print)
+    archive = finish.rescore(problem.final, problem.salts, result.archive, print)
     metrics = {key: float(getattr(archive.metrics, key)) for key in ("qd_score", "coverage", "mean")}
     full = {"cells": len(archive.elites), "best": float(archive.best), "seconds": time.perf_counter() - started}
     return archive, figures | {"preview_only": True, "full": metrics | full}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 import dqd
 from dqd import progress, record
 from dqd.cli import app
-from dqd.demo_cli import FILES
+from dqd.cli.demo import FILES
 from dqd.experiments.presets import ALGORITHMS, PROBLEMS
 
 SMALL = ["--n", "8", "--resolution", "10", "--iterations", "20"]

@@ -1,15 +1,21 @@
 """Latent domains by name: settings, options, and what is provisional."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import dqd
+from dqd import illuminate
 from dqd.cli import app
+from dqd.cli.finish import finish
 from dqd.experiments import latent, presets
 from dqd.experiments.optimize import ascend
 from dqd.experiments.presets import make_problem, preset, settings
+from dqd.types import replace
 
 # The hyper-parameters of the authors' released code in the latent space of a StyleGAN.
 PUBLISHED = {
@@ -143,3 +149,22 @@ def test_optimize_writes_the_picture_it_climbed_to(tmp_path):
     assert done.exit_code == 0, done.output
     assert "best objective 9" in done.stdout
     assert Image.open(out).size == (28, 28)
+
+
+def test_provisional_scores_are_judged_again_and_kept(tmp_path):
+    problem = make_problem("lsi-digits", resolution=8)
+    judge = replace(problem.domain, norm_penalty=0.3)  # elites far out lose; measures stay as they were
+    said: list[str] = []
+    result = illuminate(
+        problem.domain, preset("lsi-digits", "cma-mega-adam"), problem.grid, x0=problem.x0, iterations=3
+    )
+    figures = finish(dataclasses.replace(problem, final=judge), result, tmp_path, said.append)
+
+    kept = dqd.load(tmp_path / "rescored.safetensors")
+    assert len(kept) == figures["rescored"]["cells"] == len(result.archive)
+    np.testing.assert_allclose(kept.measures, result.archive.elites.measures, atol=1e-6)
+    lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
+    np.testing.assert_allclose(kept.objective, result.archive.elites.objective - lost, atol=1e-3)
+    np.testing.assert_allclose(figures["rescored"]["best"], kept.objective.max(), rtol=1e-6)
+    assert {path.name for path in tmp_path.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
+    assert said[-1] == f"judged again: {len(kept)} of {len(kept)} elites"

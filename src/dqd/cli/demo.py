@@ -1,4 +1,4 @@
-"""What the command line has for its demo: the words, the pictures, and the folder that a next demo may replace."""
+"""`dqd demo`: a first look. Its words, its pictures, and the folder that a next demo may replace."""
 
 from __future__ import annotations
 
@@ -6,12 +6,67 @@ import math
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from dqd.cli import finish
+from dqd.cli.exits import FAILURE, USAGE, explained, leave, saying
+from dqd.cli.searching import search
+from dqd.experiments import latent, presets
 
 if TYPE_CHECKING:
     from dqd.result import Result
 
 FILES = ("config.json", "steps", "heatmap.png", "poses.png", "collage.png")
+ITERATIONS, JOINTS = 5_000, 1_000
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the pictures and the record; an older demo in it is replaced.")
+    ] = Path("runs/demo"),
+    iterations: Annotated[int | None, typer.Option(min=1, help="How long to search.")] = None,
+    domain: Annotated[str, typer.Option(metavar="arm|lsi-digits", help="What to search.")] = "arm",
+) -> None:
+    """Let an arm of 1000 joints find a pose for every point it can reach, and draw what was found.
+
+    With lsi-digits: let a small image generator find a handwritten 3 for every thickness and slant.
+    """
+    with explained(USAGE):
+        if domain not in ("arm", "lsi-digits"):
+            raise ValueError(f"--domain: the demo knows arm and lsi-digits, got {domain!r}; see dqd run for others")
+        check_folder(out)
+    if domain == "lsi-digits":
+        _demo_digits(out, iterations)
+    iterations = iterations or ITERATIONS
+    typer.echo(
+        f"An arm of {JOINTS:,} joints looks for a pose for every point in reach, its angles as equal as can be.\n"
+        f"CMA-MEGA searches for {iterations:,} iterations; the first seconds go into compilation."
+    )
+    with explained(FAILURE):
+        problem, emitter = presets.make_problem("arm", JOINTS), presets.preset("arm", "cma-mega")
+        result = search(problem, emitter, iterations, seed=0)
+        remove(out)
+        result.save(out)
+        draw_arm(result, out)
+    typer.echo(arm_words(result, out))
+    leave(result)
+
+
+def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
+    typer.echo(
+        "A small image generator looks for a handwritten 3 of every thickness and every slant.\n"
+        "CMA-MEGA (Adam) searches; the first seconds go into compilation."
+    )
+    with explained(FAILURE):
+        problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
+        result = search(problem, emitter, iterations or latent.pace("lsi-digits").iterations, seed=0)
+        remove(out)
+        result.save(out)
+        figures = finish.finish(problem, result, out, saying(quiet=False))
+    typer.echo(digits_words(result, finish.words(figures), out))
+    leave(result)
 
 
 def arm_words(result: Result, out: Path) -> str:

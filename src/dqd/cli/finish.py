@@ -1,67 +1,17 @@
-"""What the command line has for latent domains: their options, and what follows a search (re-scoring, pictures)."""
+"""What follows a search of a latent domain: elites judged again, and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
     from dqd.domains.problem import Problem
     from dqd.result import Result
 
-Objective = Annotated[
-    str | None, typer.Option(metavar="NAME", help="lsi: the score (or prompt) to maximise; -NAME minimises it.")
-]
-Measures = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="lsi: a score (or prompt) to spread over; repeatable.")
-]
-SpaceName = Annotated[str | None, typer.Option(metavar="NAME", help="lsi: what is searched, such as p, w or sphere.")]
-Weights = Annotated[Path | None, typer.Option(metavar="DIR", help="lsi: folder of the networks.")]
-Prompts = Annotated[str | None, typer.Option(metavar="NAME", help="lsi-stylegan: a prompt set of the paper.")]
-Preview = Annotated[
-    bool | None, typer.Option("--preview/--full", help="lsi-faces: search with the preview or the full network.")
-]
-FreshNoise = Annotated[
-    bool | None, typer.Option("--fresh-noise/--fixed-noise", help="lsi-stylegan: noise for every solution, or for all.")
-]
-Proper = Annotated[
-    bool | None, typer.Option("--proper-preprocessing/--paper-preprocessing", help="lsi-stylegan: what CLIP is shown.")
-]
-Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="lsi: float32, bfloat16 or float16 for the networks.")]
-Images = Annotated[int | None, typer.Option(min=1, help="lsi: images per pass, which bounds memory.")]
-Penalty = Annotated[float | None, typer.Option(min=0, help="lsi: times the mean square of a solution, to subtract.")]
-CutOuts = Annotated[int | None, typer.Option(min=1, help="lsi: judge an image by so many random crops of it.")]
-
 COLLAGE, HEATMAP, RESCORED = "collage.png", "heatmap.png", "rescored.safetensors"
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """Options that were given, as plain values: what `run` takes, and what JSON can hold."""
-    return {
-        name: str(value) if isinstance(value, Path) else value for name, value in options.items() if value is not None
-    }
-
-
-def builder_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The same by the names of `presets.make_problem`."""
-    renamed = {"measure": "measures", "images": "chunk"}
-    return {renamed.get(name, name): value for name, value in options.items()}
-
-
-def free_folder(domain: str) -> Path:
-    """runs/DOMAIN, or the first of runs/DOMAIN-2, -3, ... that does not exist."""
-    place, number = Path("runs") / domain, 1
-    while place.exists():
-        number += 1
-        place = Path("runs") / f"{domain}-{number}"
-    return place
-
-
-# After a search -------------------------------------------------------------------------------------------------------
 
 
 def finish(problem: Problem[Any], result: Result, out: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
@@ -93,15 +43,14 @@ def rescore(judge: Any, salts: Sequence[int], archive: Archive, say: Callable[[s
 
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
     """Collage and heat map; the re-scored archive where there is one."""
-    from safetensors.numpy import save_file
-
+    from dqd.durable import replace_file
     from dqd.report import collage, draw, panels
     from dqd.result import archive_arrays
 
     arrays = archive_arrays(archive)
     out.mkdir(parents=True, exist_ok=True)
     if judge is problem.final:
-        save_file(arrays, out / RESCORED)
+        replace_file(out / RESCORED, arrays)
     if len(problem.labels) > 3:
         return
     x_label, y_label = (*problem.labels[1:], "")[:2]

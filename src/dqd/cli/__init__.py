@@ -1,0 +1,62 @@
+"""The command line. Thin: names become presets, results words and pictures.
+
+One file per kind of command, all listed here. Nothing heavy is imported before a command needs it, so that `--help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from dqd import __version__
+from dqd.cli import demo, files, optimize, reproduce, run, searching
+from dqd.cli.exits import EXIT_CODES
+
+# LAPACK and XLA each bring a thread pool. Two pools on the same cores make the eigen-decompositions of CMA-ME many
+# times slower, so LAPACK gets one thread, unless the user says otherwise. It must be said before NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+app = typer.Typer(
+    name="dqd",
+    help="Quality diversity with gradients: the best solution for every combination of measures.",
+    epilog=EXIT_CODES,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: rich would take longer to import than all the rest
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+command = partial(app.command, epilog=EXIT_CODES)
+command(short_help="A first look: a map of arm poses, with pictures.")(demo.demo)
+command(help=run.HELP, short_help="Run one algorithm on one problem.")(run.run)
+command(short_help="Go on with a run that was stopped.")(run.resume)
+command(short_help="One solution by Adam: the objective alone, no map.")(optimize.optimize)
+command(help=reproduce.HELP, short_help="The tables of the paper, ours beside theirs.")(reproduce.reproduce)
+command(short_help="The archive of a run as one file for other tools.")(files.export)
+command(help=files.CONVERT_HELP, short_help="Checkpoints of StyleGAN and CLIP to safetensors.")(files.convert)
+command(short_help="Download the networks of a domain.")(files.fetch)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dqd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    searching.process_is_ours = True
+    app()

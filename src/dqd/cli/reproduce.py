@@ -1,0 +1,69 @@
+"""`dqd reproduce`: the paper's tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dqd.cli.exits import FAILURE, USAGE, explained, saying
+from dqd.experiments import suites
+
+HELP = f"""Run every trial behind a table of the paper and compare with what was published.
+
+Trials that are there already are not run again, so an interrupted suite goes on where it stopped.
+
+\b
+Suites: {"  ".join(suites.names())}
+"""
+
+
+def reproduce(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="One of the above.")],
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials per cell instead of the paper's.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, help="Iterations instead of the paper's.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A taste: 2 trials of 1,000 iterations.")] = False,
+    device: Annotated[str, typer.Option(metavar="auto|cpu|gpu", help="Where to compute.")] = "auto",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes on a CPU; default: one per core.")] = None,
+    trial_index: Annotated[
+        int | None, typer.Option(min=0, help="Run this trial of every cell only, as a task of a Slurm array does.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Run trials on a Dask cluster that sees the same files: tls://host:8786."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow tcp:// to a cluster that is not on this machine.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of the trials; default: runs/reproduce/SUITE.")] = None,
+) -> None:
+    from dqd import cache
+    from dqd.experiments import launch
+    from dqd.interop.executor import check_address
+
+    with explained(USAGE):
+        if device not in ("auto", "cpu", "gpu"):
+            raise ValueError(f"--device: expected auto, cpu or gpu, got {device!r}")
+        if cluster is not None:
+            check_address(cluster, insecure, name="--cluster")
+        wanted = suites.suite(suite)
+    if quick:
+        trials, iterations = trials or 2, iterations or 1000
+    folder = out or Path("runs/reproduce") / (f"{suite}-quick" if quick else suite)
+    with explained(FAILURE):
+        cache.enable()
+        complete = launch.reproduce(
+            wanted.resized(trials, iterations),
+            folder,
+            device=device,
+            jobs=jobs,
+            trial_index=trial_index,
+            cluster=cluster,
+            insecure=insecure,
+            say=saying(quiet=False),
+        )
+        if complete or trial_index is None:
+            from dqd.report.suite_report import write_report
+
+            typer.echo(f"Report: {write_report(folder)}")

@@ -1,0 +1,211 @@
+"""`dqd run` and `dqd resume`: one algorithm on one problem."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dqd.cli import finish, options
+from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave, saying
+from dqd.cli.searching import precision, search
+from dqd.experiments import latent, presets
+
+if TYPE_CHECKING:
+    from dqd.result import Result
+
+
+def _columns(names: list[str], indent: int) -> str:
+    """Names in two columns, for the help."""
+    width = max(map(len, names)) + 2
+    lines = [f"{names[i]:<{width}}{''.join(names[i + 1 : i + 2])}".rstrip() for i in range(0, len(names), 2)]
+    return f"\n{' ' * indent}".join(lines)
+
+
+HELP = f"""Run one algorithm of the paper on one of its problems, or on a latent space.
+
+The settings are those that produced the published tables. Latent domains (lsi-...) have options of their own, and
+write a collage of the images found.
+
+\b
+Problems:   {_columns(list(presets.PROBLEMS), indent=12)}
+Algorithms: {_columns(list(presets.ALGORITHMS), indent=12)}
+"""
+
+
+def run(
+    domain: Annotated[str, typer.Option(metavar="NAME", help="Problem, one of the above.")],
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help="Algorithm, one of the above.")] = latent.ALGORITHM,
+    n: Annotated[int | None, typer.Option("--n", min=1, help="Numbers in a solution, by default 1000.")] = None,
+    resolution: Annotated[
+        int | None, typer.Option(min=1, help="Cells along each measure; default 100, lsi: the domain's own.")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
+    x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting of the algorithm; repeatable."),
+    ] = None,
+    objective: options.Objective = None,
+    measure: options.Measures = None,
+    space: options.SpaceName = None,
+    weights: options.Weights = None,
+    prompts: options.Prompts = None,
+    preview: options.Preview = None,
+    fresh_noise: options.FreshNoise = None,
+    proper_preprocessing: options.Proper = None,
+    dtype: options.Dtype = None,
+    images: options.Images = None,
+    norm_penalty: options.Penalty = None,
+    cutouts: options.CutOuts = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the run: a new one, or one to go on with; lsi: runs/DOMAIN unless told."),
+    ] = None,
+    checkpoint_seconds: options.CheckpointSeconds = 60.0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    given = options.given(
+        objective=objective,
+        measure=measure,
+        space=space,
+        weights=weights,
+        prompts=prompts,
+        preview=preview,
+        fresh_noise=fresh_noise,
+        proper_preprocessing=proper_preprocessing,
+        dtype=dtype,
+        images=images,
+        norm_penalty=norm_penalty,
+        cutouts=cutouts,
+    )
+    with explained(USAGE), precision(x64):
+        overrides = dict(_assignment(text) for text in set_ or ())
+        settings = presets.settings(domain, algorithm) | overrides
+        emitter = presets.preset(domain, algorithm, **overrides)
+        problem = presets.make_problem(domain, n, resolution, **options.builder_options(given))
+    if domain in latent.LATENT and out is None:
+        out = _free_folder(domain)
+    about = {
+        "domain": domain,
+        "algorithm": algorithm,
+        "n": problem.x0.size,
+        "resolution": problem.grid.shape[0],
+        **({"options": given} if given else {}),
+    }
+    pace = latent.pace(domain)
+    with explained(FAILURE), precision(x64):
+        result = search(
+            *(problem, emitter, pace.iterations if iterations is None else iterations, seed),
+            out=out,
+            quiet=quiet,
+            chunk=pace.chunk,
+            checkpoint_seconds=checkpoint_seconds,
+            about={"command": {**about, "x64": x64, "set": overrides}},
+        )
+        whole = domain in latent.LATENT and result.stopped not in STOPPED  # judging again would keep a signal waiting
+        figures = finish.finish(problem, result, out, saying(quiet)) if whole else {}
+        if as_json:
+            typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings} | figures)))
+        elif not quiet:
+            typer.echo("\n".join([_table(about, result, out), *filter(None, [finish.words(figures)])]))
+    leave(result)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
+    iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
+    checkpoint_seconds: options.CheckpointSeconds = 60.0,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Go on with a run from its newest checkpoint, to the very result that it would have had undisturbed.
+
+    The same `dqd run --out DIR` command does the same. A finished run is shown again.
+    """
+    from dqd import record
+
+    with explained(USAGE):
+        config = record.read_config(folder)
+        command = config.get("command")
+        if not command:
+            raise ValueError(
+                f"{folder} was not begun by `dqd run`, so the command does not know its function; "
+                "call dqd.illuminate again with the same arguments and this folder as `out`"
+            )
+    run(
+        **{name: command[name] for name in ("domain", "algorithm", "n", "resolution", "x64")},
+        **command.get("options", {}),
+        set_=[f"{name}={value}" for name, value in command["set"].items()],
+        iterations=config["iterations"] if iterations is None else iterations,
+        seed=config["seed"],
+        out=folder,
+        checkpoint_seconds=checkpoint_seconds,
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+def _free_folder(domain: str) -> Path:
+    """runs/DOMAIN, or the first of runs/DOMAIN-2, -3, ... that does not exist."""
+    place, number = Path("runs") / domain, 1
+    while place.exists():
+        number += 1
+        place = Path("runs") / f"{domain}-{number}"
+    return place
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """name=value; the value is a number, true, false, or a word."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise ValueError(f"--set: expected name=value, such as sigma=0.1, got {text!r}")
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return name, number(value)
+    return name, {"true": True, "false": False}.get(value.lower(), value)
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+
+
+def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
+    title = presets.ALGORITHMS[about["algorithm"]].title
+    cells = f"{about['resolution']} x {about['resolution']} cells"
+    reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
+    why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
+    rows = [
+        ("QD-score", _number(result.qd_score), ""),
+        ("coverage", _number(result.coverage), "%"),
+        ("best objective", _number(result.best), ""),
+        ("mean objective", _number(result.mean), "of the elites"),
+        ("iterations", f"{result.iterations:,}", result.stopped or ""),
+        ("evaluations", f"{result.evaluations:,}", "with the initial population"),
+        ("gradients", f"{result.gradients:,}", ""),
+        ("restarts", f"{result.restarts:,}", why),
+        ("not finite", f"{result.nonfinite:,}", ""),
+        ("seconds", f"{result.seconds:.2f}", f"and {result.compile_seconds:.2f} of compilation"),
+    ]
+    lines = [f"{title} on {about['domain']}, n = {about['n']:,}, {cells}, seed {result.seed}"]
+    lines += [f"  {name:<15}{value:>12} {remark}".rstrip() for name, value, remark in rows]
+    lines += [f"  record in      {out}"] if out is not None else []
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.4g}"
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity: null."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
