@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dqd.report import stats
+from dqd.report import anova, claims, stats
 from dqd.report.stats import Estimate, compare, estimate
 
 scipy_stats = pytest.importorskip("scipy.stats")
@@ -87,7 +87,7 @@ def test_two_way_equals_direct_sums_of_squares(samples):
         "domain": (6 * 4 * np.sum((column - grand) ** 2), 2),
         "interaction": (6 * np.sum((cell - row[:, None] - column[None, :] + grand) ** 2), 6),
     }
-    found = stats.two_way(samples)
+    found = anova.two_way(samples)
     assert (found.mse, found.df_error, found.note) == (pytest.approx(mse), 60, "")
     for name, (squares, df) in between.items():
         effect = getattr(found, name)
@@ -99,21 +99,21 @@ def test_two_way_equals_direct_sums_of_squares(samples):
 def test_degrees_of_freedom_are_the_papers():
     rng = np.random.default_rng(0)
     groups = {domain: {f"{row}": rng.normal(row, 1, 20) for row in range(8)} for domain in "xyz"}
-    found = stats.two_way(groups)
+    found = anova.two_way(groups)
     assert (found.interaction.df, found.interaction.df_error) == (14, 456)
 
 
 def test_two_way_leaves_out_what_one_domain_lacks(samples):
     del samples["y"]["c"]
     samples["z"]["d"] = np.zeros(0)
-    found = stats.two_way(samples)
+    found = anova.two_way(samples)
     assert found.rows == ("a", "b")
     assert (found.interaction.df, found.df_error) == (2, 30)
 
 
 def test_two_way_with_missing_trials_uses_the_rest(samples):
     samples["x"]["a"] = samples["x"]["a"][:4]
-    assert stats.two_way(samples).df_error == 58
+    assert anova.two_way(samples).df_error == 58
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_two_way_with_missing_trials_uses_the_rest(samples):
     ],
 )
 def test_two_way_says_why_it_cannot(groups, word):
-    found = stats.two_way(groups)
+    found = anova.two_way(groups)
     assert word in found.note
     assert math.isnan(found.interaction.f)
 
@@ -135,34 +135,34 @@ def test_two_way_says_why_it_cannot(groups, word):
 def test_interaction_from_summary_equals_that_of_the_trials(samples):
     means = np.array([[samples[domain][row].mean() for domain in "xyz"] for row in "abcd"])
     errors = np.array([[estimate(samples[domain][row]).se for domain in "xyz"] for row in "abcd"])
-    printed, full = stats.interaction_from_summary(means, errors, 6), stats.two_way(samples).interaction
+    printed, full = anova.interaction_from_summary(means, errors, 6), anova.two_way(samples).interaction
     assert (printed.f, printed.df, printed.df_error) == (pytest.approx(full.f), full.df, full.df_error)
 
 
 def test_error_of_the_pooled_variance_of_equal_cells():
     # Cells of equal variance: sqrt(2 / degrees of freedom).
     groups = [np.array([-1.0, 0.0, 1.0])] * 8
-    assert stats._mse_error(groups) == pytest.approx(math.sqrt(2 / 16))
+    assert anova._mse_error(groups) == pytest.approx(math.sqrt(2 / 16))
 
 
 def test_simple_effect_without_pooling_is_scipys_one_way_analysis(samples):
     groups = samples["y"]
     groups["a"] = groups["a"][:3]
-    found, reference = stats.simple_effect(groups), scipy_stats.f_oneway(*groups.values())
+    found, reference = anova.simple_effect(groups), scipy_stats.f_oneway(*groups.values())
     assert (found.f, found.p) == (pytest.approx(reference.statistic), pytest.approx(reference.pvalue))
     assert (found.df, found.df_error) == (3, 17)
 
 
 def test_simple_effect_with_the_pooled_error_by_hand():
     groups = {"a": np.array([0.0, 2.0]), "b": np.array([4.0, 6.0])}  # means 1 and 5, between 2 * 4 + 2 * 4 = 16
-    found = stats.simple_effect(groups, (8.0, 30))
+    found = anova.simple_effect(groups, (8.0, 30))
     assert (found.f, found.df, found.df_error) == (2.0, 1, 30)
 
 
 def test_simple_effect_says_why_it_cannot():
-    assert "fewer" in stats.simple_effect({"a": np.ones(3)}).note
-    assert "no spread" in stats.simple_effect({"a": np.full(3, 0.1), "b": np.full(3, 0.2)}).note
-    assert "no spread" in stats.simple_effect({"a": np.ones(1), "b": np.zeros(1)}).note
+    assert "fewer" in anova.simple_effect({"a": np.ones(3)}).note
+    assert "no spread" in anova.simple_effect({"a": np.full(3, 0.1), "b": np.full(3, 0.2)}).note
+    assert "no spread" in anova.simple_effect({"a": np.ones(1), "b": np.zeros(1)}).note
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_simple_effect_says_why_it_cannot():
 
 def test_pairs_of_two_are_students_and_welchs_tests():
     a, b = np.array([1.0, 2.0, 4.0, 7.0]), np.array([3.0, 3.5, 4.5])
-    (pair,) = stats.pairwise({"a": a, "b": b})
+    (pair,) = anova.pairwise({"a": a, "b": b})
     assert pair.difference == pytest.approx(3.5 - 11 / 3)
     assert pair.p == pytest.approx(scipy_stats.ttest_ind(a, b).pvalue)
     assert pair.p_welch == pytest.approx(scipy_stats.ttest_ind(a, b, equal_var=False).pvalue)
@@ -178,46 +178,46 @@ def test_pairs_of_two_are_students_and_welchs_tests():
 
 def test_bonferroni_multiplies_by_the_number_of_pairs_and_stops_at_one(samples):
     groups = samples["x"]
-    pairs = stats.pairwise(groups)
+    pairs = anova.pairwise(groups)
     assert len(pairs) == 6
     for pair in pairs:
         alone = scipy_stats.ttest_ind(groups[pair.first], groups[pair.second], equal_var=False).pvalue
         assert pair.p_welch == pytest.approx(min(1, 6 * alone))
-    near = stats.pairwise({"a": np.array([0.0, 1.0]), "b": np.array([0.1, 1.0]), "c": np.array([0.0, 1.1])})
+    near = anova.pairwise({"a": np.array([0.0, 1.0]), "b": np.array([0.1, 1.0]), "c": np.array([0.0, 1.1])})
     assert all(pair.p == 1 for pair in near)
 
 
 def test_pairs_with_the_pooled_error_by_hand():
     a, b = np.array([1.0, 3.0]), np.array([5.0, 7.0])  # t = -4 / sqrt(4 (1/2 + 1/2)) = -2
-    (pair,) = stats.pairwise({"a": a, "b": b}, (4.0, 456))
+    (pair,) = anova.pairwise({"a": a, "b": b}, (4.0, 456))
     assert pair.p == pytest.approx(2 * scipy_stats.t.sf(2, 456))
 
 
 def test_pairs_without_spread_or_with_one_trial_are_not_testable():
-    (equal,) = stats.pairwise({"a": np.full(3, 0.1), "b": np.full(3, 0.3)})
-    (single,) = stats.pairwise({"a": np.ones(1), "b": np.array([2.0, 2.5])})
+    (equal,) = anova.pairwise({"a": np.full(3, 0.1), "b": np.full(3, 0.3)})
+    (single,) = anova.pairwise({"a": np.ones(1), "b": np.array([2.0, 2.5])})
     assert math.isnan(equal.p)
     assert math.isnan(equal.p_welch)
     assert (equal.cliffs_delta, math.isnan(equal.hedges_g)) == (-1, True)
     assert math.isnan(single.p_welch)
     assert single.p > 0
-    assert stats.pairwise({"a": np.ones(2), "b": np.zeros(0)}) == []
+    assert anova.pairwise({"a": np.ones(2), "b": np.zeros(0)}) == []
 
 
 def test_welch_with_spread_on_one_side_only():
     a, b = Estimate(1.0, 0.0, 20), Estimate(2.0, 0.5, 20)
-    assert stats.welch_p(a, b) == pytest.approx(2 * scipy_stats.t.sf(2, 19))
+    assert anova.welch_p(a, b) == pytest.approx(2 * scipy_stats.t.sf(2, 19))
 
 
 def test_hedges_g_by_hand():
     a, b = np.array([1.0, 3.0]), np.array([4.0, 4.0])  # pooled variance (2 + 0) / 2 = 1, correction 1 - 3/7
-    assert stats.hedges_g(a, b) == pytest.approx(-2 * (4 / 7))
-    assert math.isnan(stats.hedges_g(np.ones(1), np.ones(1)))
+    assert anova.hedges_g(a, b) == pytest.approx(-2 * (4 / 7))
+    assert math.isnan(anova.hedges_g(np.ones(1), np.ones(1)))
 
 
 def test_cliffs_delta_by_hand():
-    assert stats.cliffs_delta(np.array([1.0, 2.0, 5.0]), np.array([2.0, 4.0])) == pytest.approx((2 - 3) / 6)
-    assert stats.cliffs_delta(np.array([3.0]), np.array([1.0, 2.0])) == 1
+    assert anova.cliffs_delta(np.array([1.0, 2.0, 5.0]), np.array([2.0, 4.0])) == pytest.approx((2 - 3) / 6)
+    assert anova.cliffs_delta(np.array([3.0]), np.array([1.0, 2.0])) == 1
 
 
 # Claims ---------------------------------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ def lp_groups(**means: float) -> dict[str, np.ndarray]:
     return {row: value + spread for row, value in rows.items()}
 
 
-def checked(groups: dict[str, np.ndarray], domain: str = "lp-sphere") -> dict[str, stats.Checked]:
-    found = stats.check_claims({domain: stats.pairwise(groups)}, {})
+def checked(groups: dict[str, np.ndarray], domain: str = "lp-sphere") -> dict[str, claims.Checked]:
+    found = claims.check_claims({domain: anova.pairwise(groups)}, {})
     return {claim.sentence: claim for claim in found}
 
 
@@ -270,7 +270,7 @@ def test_claims_on_one_trial_are_not_testable():
 def test_the_printed_numbers_do_not_separate_cma_mega_from_its_adam_variant_on_the_arm():
     groups = {"cma-mega": np.array([74.0, 75.0]), "cma-mega-adam": np.array([73.0, 74.5])}
     printed = {"arm": {"cma-mega": Estimate(74.18, 0.15, 20), "cma-mega-adam": Estimate(73.82, 0.20, 20)}}
-    (claim,) = stats.check_claims({"arm": stats.pairwise(groups)}, printed)
+    (claim,) = claims.check_claims({"arm": anova.pairwise(groups)}, printed)
     t = 0.36 / 0.25
     df = 0.25**4 / (0.15**4 / 19 + 0.20**4 / 19)
     assert claim.p_printed == pytest.approx(2 * scipy_stats.t.sf(t, df))

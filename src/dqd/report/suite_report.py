@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dqd.report import stats, tables
+from dqd.report import anova, stats, tables
+from dqd.report.claims import Checked, check_claims
 from dqd.report.collect import CellData, SuiteData, read_suite
 
 Figure = Callable[[SuiteData, Path], Iterable[Path]]  # suite, folder to write to -> pictures written
@@ -41,11 +42,11 @@ PUBLISHED_F = {"table1": "F(14, 456) = 7328.18, p < 0.001", "lsi": "F(4, 20) = 2
 class Statistics:
     """All tests of a suite. Rows are keys of `SuiteData.rows`."""
 
-    two_way: stats.TwoWay
-    printed_interaction: stats.Effect | None  # from the published means and standard errors
-    simple_effects: dict[str, stats.Effect]  # by domain
-    pairs: dict[str, list[stats.Pair]]  # by domain
-    claims: list[stats.Checked]
+    two_way: anova.TwoWay
+    printed_interaction: anova.Effect | None  # from the published means and standard errors
+    simple_effects: dict[str, anova.Effect]  # by domain
+    pairs: dict[str, list[anova.Pair]]  # by domain
+    claims: list[Checked]
     intervals: dict[str, tuple[float, float]]  # by cell: 95 % bootstrap interval of the mean QD-score
     areas: dict[str, stats.Estimate]  # by cell: area under the QD-score curve
     area_intervals: dict[str, tuple[float, float]]
@@ -74,16 +75,16 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 def analyse(suite: SuiteData) -> Statistics:
     """All statistics of a suite."""
     samples = {domain: _groups(suite, domain) for domain in suite.domains}
-    two_way = stats.two_way(samples)
+    two_way = anova.two_way(samples)
     pooled = None if two_way.note else (two_way.mse, two_way.df_error)
-    pairs = {domain: stats.pairwise(groups, pooled) for domain, groups in samples.items()}
+    pairs = {domain: anova.pairwise(groups, pooled) for domain, groups in samples.items()}
     areas = {cell.id: stats.area(cell.steps, cell.curves["qd_score"]) for cell in suite.cells}
     return Statistics(
         two_way=two_way,
         printed_interaction=_printed_interaction(suite),
-        simple_effects={domain: stats.simple_effect(groups, pooled) for domain, groups in samples.items()},
+        simple_effects={domain: anova.simple_effect(groups, pooled) for domain, groups in samples.items()},
         pairs=pairs,
-        claims=stats.check_claims(pairs, {domain: _printed(suite, domain) for domain in suite.domains}),
+        claims=check_claims(pairs, {domain: _printed(suite, domain) for domain in suite.domains}),
         intervals={cell.id: stats.bootstrap(cell.final["qd_score"]) for cell in suite.cells},
         areas={name: stats.estimate(values) for name, values in areas.items()},
         area_intervals={name: stats.bootstrap(values) for name, values in areas.items()},
@@ -99,7 +100,7 @@ def _printed(suite: SuiteData, domain: str) -> dict[str, stats.Estimate]:
     return {key: printed for key, printed in found.items() if printed is not None}
 
 
-def _printed_interaction(suite: SuiteData) -> stats.Effect | None:
+def _printed_interaction(suite: SuiteData) -> anova.Effect | None:
     """The published F again, from what the paper prints; None unless it prints every cell, for equal trials."""
     printed = [_printed(suite, domain) for domain in suite.domains]
     whole = len(printed) > 1 and len(suite.rows) > 1 and all(set(one) == set(suite.rows) for one in printed)
@@ -108,7 +109,7 @@ def _printed_interaction(suite: SuiteData) -> stats.Effect | None:
         return None
     means = np.array([[one[row].mean for one in printed] for row in suite.rows])
     errors = np.array([[one[row].se for one in printed] for row in suite.rows])
-    return stats.interaction_from_summary(means, errors, trials.pop())
+    return anova.interaction_from_summary(means, errors, trials.pop())
 
 
 def _plain(thing: Any) -> Any:
@@ -258,7 +259,7 @@ def _simple(found: Statistics) -> str:
     return "\n".join(["Effect of the algorithm within each domain (simple main effects):", "", *lines])
 
 
-def _claims(suite: SuiteData, claims: Sequence[stats.Checked]) -> str:
+def _claims(suite: SuiteData, claims: Sequence[Checked]) -> str:
     lines = [
         f"| {claim.sentence} | {tables.domain_title(claim.domain)} | **{claim.verdict}** | "
         f"{suite.rows[claim.weakest[0]]} - {suite.rows[claim.weakest[1]]}: {claim.difference:+.2f} | "
@@ -299,7 +300,7 @@ def _intervals(suite: SuiteData, found: Statistics) -> str:
     return "\n".join([head, *lines]) + "\n\n" + _INTERVALS
 
 
-def effect(one: stats.Effect) -> str:
+def effect(one: anova.Effect) -> str:
     """An analysis of variance as papers print it."""
     if not math.isfinite(one.f):
         return f"not testable, {one.note}"
