@@ -1,7 +1,8 @@
 """Precision and Hypothesis settings of all tests.
 
 Tests run in float32, as the library does by default. Those marked `x64` (`pytestmark = pytest.mark.x64` for a whole
-file) run in float64, where numbers are compared with trusted references.
+file) run in float64, where numbers are compared with trusted references. Those marked `quick` compile without the
+optimisations of LLVM, which take longest.
 """
 
 import gc
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 import jax
 import pytest
+from conformance.table import quick_to_compile
 from hypothesis import settings
 
 IN_CI = bool(os.environ.get("CI"))
@@ -23,11 +25,18 @@ settings.load_profile("dqd")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "x64: runs in float64")
+    config.addinivalue_line("markers", "quick: programs are compiled quickly and run slowly")
 
 
 @pytest.fixture(autouse=True)
 def precision(request: pytest.FixtureRequest) -> Iterator[None]:
     with jax.enable_x64(request.node.get_closest_marker("x64") is not None):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
+    with quick_to_compile(request.node.get_closest_marker("quick") is not None):
         yield
 
 

@@ -28,14 +28,8 @@ from dqd.domains import Arm, LinearProjection
 from dqd.emitters.emitter import no_restarts, usable
 from dqd.types import Points, Proposal, pytree
 
-pytestmark = pytest.mark.x64
+pytestmark = [pytest.mark.x64, pytest.mark.quick]
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
 
 
 # The compiled runner's equal ------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import small
 from conformance.table import assert_same, quick_to_compile
 from safetensors.numpy import load_file
+from small import score
 
 import dqd
 from dqd import checkpoints, compiled, record, run
@@ -20,23 +22,11 @@ from dqd.result import History
 from dqd.search import StepInfo
 from dqd.types import pytree
 
-GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
-MEGA = dqd.cma_mega(0.5, batch_size=9)
+pytestmark = pytest.mark.quick
 
 
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
-
-
-def score(x):
-    return 50 - jnp.sum(x**2), x[:2] + 0.1 * x[2:4] ** 2
-
-
-def illuminate(out, function=score, emitter=MEGA, **options):
-    settings = {"x0": jnp.zeros(6), "iterations": 40, "chunk": 10, "progress": False}
-    return dqd.illuminate(function, emitter, GRID, out=out, **{**settings, **options})
+def illuminate(out, *problem, **options):
+    return small.illuminate(*problem, out=out, **options)
 
 
 def at(iteration):
@@ -145,7 +135,7 @@ def test_a_finished_run_is_returned_without_running(undisturbed, monkeypatch):
         ({"seeds": [0, 1]}, ["seed: 0 there, None here", "seeds: None there, [0, 1] here"]),
         ({"x0": jnp.ones(6)}, ["x0[0]: 0.0 there, 1.0 here"]),
         ({"bounds": (-1, 1)}, ["bounds: None there"]),
-        ({"function": lambda x: score(x)}, ["domain.function: test_checkpoints.score there"]),
+        ({"function": lambda x: score(x)}, ["domain.function: small.score there"]),
         ({"archive_learning_rate": 0.5, "archive_minimum": 0.0}, ["archive_learning_rate: 1.0 there, 0.5 here"]),
         ({"iterations": 30}, ["has done 40 already; expected at least that, got 30"]),
     ],

@@ -20,7 +20,6 @@ from conformance.table import (
     evaluate,
     found,
     problem,
-    quick_to_compile,
     search,
     start,
 )
@@ -32,16 +31,10 @@ from dqd.experiments import presets
 from dqd.strategies.cma_es import CMAES
 from dqd.types import Evaluation
 
-pytestmark = pytest.mark.x64
+pytestmark = [pytest.mark.x64, pytest.mark.quick]
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 JACOBIAN = np.random.default_rng(0).normal(size=(1, 3, N))
 add = jax.jit(Archive.add)
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
 
 
 def tell_points(asked, measures=0.0, objective=0.0):

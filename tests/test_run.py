@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from conformance.table import quick_to_compile
+from small import GRID, score
+from small import illuminate as run
 
 import dqd
 from dqd import record
@@ -20,23 +21,7 @@ from dqd.result import METRICS
 from dqd.run import _chunk_length
 from dqd.types import AddResult, Evaluation, Points
 
-GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
-MEGA = dqd.cma_mega(0.5, batch_size=9)
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
-
-
-def score(x):
-    return 50 - jnp.sum(x**2), x[:2] + 0.1 * x[2:4] ** 2
-
-
-def run(function=score, emitter=MEGA, **options):
-    settings = {"x0": jnp.zeros(6), "iterations": 40, "chunk": 10, "progress": False}
-    return dqd.illuminate(function, emitter, GRID, **{**settings, **options})
+pytestmark = pytest.mark.quick
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from conformance.table import (
     evaluate,
     evaluate_with_jacobian,
     problem,
-    quick_to_compile,
     start,
 )
 
@@ -23,15 +22,9 @@ from dqd.archives import Archive
 from dqd.search import Search
 from dqd.types import Evaluation, Points
 
-pytestmark = pytest.mark.x64
+pytestmark = [pytest.mark.x64, pytest.mark.quick]
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 MEGA = dqd.cma_mega(1.0, batch_size=5)
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
 
 
 def begin(search, x0=None, seed=0):

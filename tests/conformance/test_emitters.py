@@ -22,7 +22,6 @@ from conformance.table import (
     meaning,
     played,
     problem,
-    quick_to_compile,
     search,
     start,
 )
@@ -35,16 +34,10 @@ from dqd.emitters.combine import Combined, Replicated
 from dqd.search import Search
 from dqd.types import AddResult
 
-pytestmark = pytest.mark.x64
+pytestmark = [pytest.mark.x64, pytest.mark.quick]
 every_emitter = pytest.mark.parametrize("name", EMITTERS)
 SEEDS = (3, 0, 5)
 sphere, sphere_grid = PROBLEMS[SPHERE], PROBLEMS[SPHERE].grid(RESOLUTION)
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
 
 
 @pytest.fixture

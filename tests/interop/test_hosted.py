@@ -7,20 +7,15 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conformance.table import EMITTERS, PROBLEMS, RESOLUTION, assert_same, problem, quick_to_compile, search, start
+from conformance.table import EMITTERS, PROBLEMS, RESOLUTION, assert_same, problem, search, start
 from reliability import evaluators
 
 import dqd
 from dqd.interop import worker
 from dqd.interop.executor import check_address
 
+pytestmark = pytest.mark.quick
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
-
-
-@pytest.fixture(autouse=True)
-def quick():
-    with quick_to_compile():
-        yield
 
 
 def run(evaluator=evaluators.sphere, emitter=None, **options):
