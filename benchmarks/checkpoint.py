@@ -25,8 +25,9 @@ from device import describe_device, source_digest, today
 from dqd import record
 from dqd.archives import Archive
 from dqd.checkpoints import Checkpoints
+from dqd.history import History
 from dqd.progress import CompileClock
-from dqd.result import History, Result, settings
+from dqd.result import Result, settings
 from dqd.search import Search, StepInfo
 from dqd.solutions import Layout
 from dqd.types import replace
@@ -89,8 +90,9 @@ def full_result(side: int, n: int) -> Result:
         count=jnp.asarray(cells, jnp.int32),
     )
     state = replace(state, archive=archive, iteration=jnp.asarray(ITERATIONS, jnp.int32))
-    history = History([StepInfo(*(np.zeros(ITERATIONS, np.float32) for _ in range(4)))]).arrays()
-    return Result(search, jax.block_until_ready(state), history, 0, Layout.of(x0)[0], None, 0.0, 0.0, domain)
+    history = History()
+    history.append(StepInfo(*(np.zeros(ITERATIONS, np.float32) for _ in range(4))))
+    return Result(search, jax.block_until_ready(state), history.arrays(), 0, Layout.of(x0)[0], None, 0.0, 0.0, domain)
 
 
 def checkpoints_of(writer: Writer, result: Result) -> Checkpoints:

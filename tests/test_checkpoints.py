@@ -17,8 +17,8 @@ import dqd
 from dqd import checkpoints, compiled, record, run
 from dqd.checkpoints import Checkpoints, NoCheckpoints, from_arrays, to_arrays
 from dqd.describe import SettingsChangedError
+from dqd.history import History
 from dqd.progress import CompileClock, Interrupt, Progress
-from dqd.result import History
 from dqd.search import StepInfo
 from dqd.types import pytree
 

@@ -17,7 +17,7 @@ import dqd
 from dqd import record
 from dqd.archives import Archive
 from dqd.emitters.gradient_operator import Branching
-from dqd.result import METRICS
+from dqd.history import METRICS
 from dqd.run import _chunk_length
 from dqd.types import AddResult, Evaluation, Points
 

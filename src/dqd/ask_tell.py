@@ -23,7 +23,8 @@ from dqd import half_steps, told
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.emitters.emitter import Emitter
-from dqd.result import METRICS, Result
+from dqd.history import History
+from dqd.result import Result
 from dqd.run import check_search, check_seed
 from dqd.search import Search, SearchState, no_evaluation
 from dqd.solutions import Layout
@@ -61,7 +62,7 @@ class AskTell:
         )
         self._state: SearchState = half_steps.init(self._search, archive, flat, jax.random.key(self._seed))
         self._initial_left = emitter.initial_population > 0
-        self._history: list[tuple[float, ...]] = []
+        self._history = History()
         self._begin()
 
     def _begin(self) -> None:
@@ -136,7 +137,7 @@ class AskTell:
             self._initial_left = False
         else:
             self._state, info = half_steps.tell(self._search, self._asked, self._proposal, evaluation)
-            self._history.append(tuple(float(getattr(info, name)) for name in METRICS))
+            self._history.append(jax.tree.map(lambda value: np.asarray(value)[None], info))
         self._begin()
 
     # What was found ---------------------------------------------------------------------------------------------------
@@ -164,8 +165,7 @@ class AskTell:
 
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it."""
-        columns = np.array(self._history).reshape(-1, len(METRICS)).T
-        history = dict(zip(METRICS, columns, strict=True))
+        history = self._history.arrays()
         return Result(self._search, self._state, history, self._seed, self._layout, None, 0.0, 0.0)
 
     # The border -------------------------------------------------------------------------------------------------------

@@ -19,9 +19,10 @@ from jax import Array
 from dqd import record
 from dqd.archives.archive import Archive
 from dqd.describe import SettingsChangedError, differences
+from dqd.history import METRICS, History
 from dqd.progress import CompileClock
-from dqd.result import METRICS, SETTINGS, History, Result, Results, thinned
-from dqd.search import Search, SearchState, StepInfo
+from dqd.result import ROWS, SETTINGS, Result, Results, thinned
+from dqd.search import Search, SearchState
 from dqd.writer import MOST_VIEWS, Writer
 
 CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
@@ -73,7 +74,7 @@ class Checkpoints:
         if checkpoint is None:
             return None
         arrays = checkpoint.arrays(record.STATE)
-        history = StepInfo(**{name: jnp.asarray(arrays.pop(f"history/{name}")) for name in METRICS})
+        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
         shapes = _shapes(search, empty, x0, self.config.get("seeds"))
         state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
         self.timings = checkpoint.lines(record.TIMINGS)
@@ -81,7 +82,7 @@ class Checkpoints:
             self.clock.earlier = (self.timings[-1]["seconds"], self.timings[-1]["compile_seconds"])
         self.kept = self.viewed = checkpoint.step
         self.writer.forget_views_after(checkpoint.step)
-        return state, History([history] if checkpoint.step else [])
+        return state, history
 
     def _cells(self, checkpoint: record.Checkpoint, empty: Archive) -> dict[str, np.ndarray]:
         seeds = self.config.get("seeds")
@@ -120,6 +121,8 @@ class Checkpoints:
         """A chunk has ended. The seconds are those of all sessions of the run."""
         seconds, compile_seconds = self.clock.read()
         self.timings.append({"iteration": done, "seconds": seconds, "compile_seconds": compile_seconds})
+        if len(self.timings) == 10 * ROWS:  # a run of days has many chunks
+            self.timings = thinned(self.timings)
 
     def due(self, done: int) -> bool:
         """Whether something is to be kept of the state after `done` iterations."""

@@ -16,7 +16,8 @@ from dqd.archives.archive import Archive, Elites
 from dqd.archives.metrics import Metrics
 from dqd.describe import describe
 from dqd.emitters.emitter import RESTART_REASONS
-from dqd.search import Search, SearchState, StepInfo
+from dqd.history import METRICS
+from dqd.search import Search, SearchState
 from dqd.solutions import Layout
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-METRICS = ("qd_score", "coverage", "best", "mean")
-MANY_PARTS = 256
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 SETTINGS = (  # what decides a result
     *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
@@ -62,31 +61,6 @@ def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
 _metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen
 
 
-class History:
-    """The metrics after every iteration, one array (iterations,) or (iterations, seeds) each."""
-
-    def __init__(self, parts: Sequence[StepInfo] = ()) -> None:
-        self.parts = list(parts)
-        self.small = 0  # how many of the last parts are single chunks
-
-    def __len__(self) -> int:
-        return sum(len(part.qd_score) for part in self.parts)
-
-    def append(self, infos: StepInfo) -> None:
-        self.parts.append(jax.tree.map(np.array, infos))  # a copy: a view would keep a device buffer alive
-        self.small += 1
-        if self.small == MANY_PARTS:  # many small arrays take more memory than the numbers in them
-            self.parts[-MANY_PARTS:] = [jax.tree.map(lambda *parts: np.concatenate(parts), *self.parts[-MANY_PARTS:])]
-            self.small = 0
-
-    def latest(self) -> dict[str, float]:
-        """Newest metrics, averaged over seeds."""
-        return {name: float(np.mean(getattr(self.parts[-1], name)[-1])) for name in METRICS}
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {name: np.concatenate([getattr(part, name) for part in self.parts] or [np.zeros(0)]) for name in METRICS}
-
-
 class Result:
     """One finished search: the archive and how it was found."""
 
@@ -102,7 +76,8 @@ class Result:
         compile_seconds: float,
         domain: Any = None,
     ) -> None:
-        self.search, self.state, self.history, self.seed, self.layout = search, state, history, seed, layout
+        self.search, self.state, self.seed, self.layout = search, state, seed, layout
+        self.history = history  # `iteration` and the metrics after it, one row each
         self.stopped = stopped  # None, "interrupted" or "until"
         self.seconds, self.compile_seconds = seconds, compile_seconds
         self.domain = domain
@@ -239,8 +214,10 @@ class Result:
         return {**made_of, "seed": self.seed, "iterations": self.iterations}
 
     def _rows(self, count: int) -> Iterator[dict[str, float]]:
-        for i in thinned(range(len(self.history["qd_score"])), count):
-            yield {"iteration": i + 1} | {name: float(values[i]) for name, values in self.history.items()}
+        for i in thinned(range(len(self.history["iteration"])), count):
+            yield {"iteration": int(self.history["iteration"][i])} | {
+                name: float(self.history[name][i]) for name in METRICS
+            }
 
     def _arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
         return archive_arrays(self.archive, solutions)

@@ -28,10 +28,11 @@ from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
 from dqd.emitters.emitter import Emitter
+from dqd.history import History
 from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.record import with_versions
-from dqd.result import History, Result, Results, settings
+from dqd.result import Result, Results, settings
 from dqd.search import Search, SearchState, StepInfo
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
@@ -161,7 +162,7 @@ def illuminate(
             iterations,
             _chunk_length(iterations, min(chunk, runner.longest)),
             until,
-            stack.enter_context(Progress(iterations, enabled=progress, done=len(history))),
+            stack.enter_context(Progress(iterations, enabled=progress, done=history.done)),
             interrupt,
             history,
             checkpoints,
@@ -205,7 +206,7 @@ def _loop(
     """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Array]] = deque()
-    launched, stopped = len(history), None
+    launched, stopped = history.done, None
     health = _Health(counters(state) if launched else np.zeros(2))
     lap = CompileClock()
     while flying or (launched < iterations and stopped is None):

@@ -50,7 +50,7 @@ def main(iterations: int, folder: str) -> dict:
         "seconds": result.seconds,
         "resident_when_warm": warm[1],
         "growth": worst - warm[1],
-        "growth_of_history": 16 * (iterations - warm[0]),  # four float32 for every iteration
+        "bytes_of_history": 16 * len(result.history["iteration"]),  # four float32 a row
         "files": sorted(files),
         "compiled_when_warm": warm[2],
         "compilations": compiled - warm[2],
