@@ -122,7 +122,7 @@ def measure_run(folder: Path, seconds: float) -> dict:
             out=folder / name,
         )
 
-    trial = run(5000, "trial")
+    trial = run(100_000, "trial")  # a short one would be slower per iteration
     spent.clear()
     iterations = math.ceil(seconds * trial.iterations / trial.seconds / 1000) * 1000
     result = run(iterations, "run")

@@ -209,7 +209,7 @@ def test_a_chunk_that_takes_long_is_followed_by_shorter_ones(monkeypatch):
     def launch(state, size):
         sizes.append(size)
         time.sleep(0.01 * size)
-        return state, StepInfo(*np.zeros((4, size), np.float32)), np.zeros(2)
+        return state, StepInfo(*np.zeros((4, size), np.float32)), state.tally
 
     with Interrupt() as interrupt, Progress(100, enabled=False) as bar:
         run._loop(launch, state, 100, 40, lambda metrics: False, bar, interrupt, History(), NoCheckpoints())

@@ -20,7 +20,7 @@ from conformance.table import (
 import dqd
 from dqd.archives import Archive
 from dqd.search import Search
-from dqd.types import Evaluation, Points
+from dqd.types import Counter, Evaluation, Points, replace
 
 pytestmark = [pytest.mark.x64, pytest.mark.quick]
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
@@ -105,7 +105,7 @@ def test_masked_points_are_neither_counted_nor_stored_nor_complained_about():
     measures = jnp.array([[0.0, 0.0], [50.0, 50.0], [90.0, 90.0]])
     evaluation = Evaluation(jnp.array([1.0, jnp.nan, 3.0]), measures, jnp.zeros((3, 3, N)).at[2, 0, 0].set(jnp.inf))
     after = search.tell_dqd(state, points, evaluation)
-    assert (int(after.evaluations), int(after.gradients), int(after.nonfinite)) == (2, 2, 1)
+    assert (int(after.evaluations), int(after.gradients), after.tally.nonfinite) == (2, 2, 1)
     assert after.archive.elites.objective.tolist() == [1.0, 3.0]
 
 
@@ -114,7 +114,7 @@ def test_a_point_counts_once_whatever_of_it_is_not_finite():
     state = begin(search)
     bad = Evaluation(jnp.full(1, jnp.nan), jnp.full((1, 2), jnp.inf), jnp.full((1, 3, N), jnp.nan))
     after = search.tell_dqd(state, Points(state.x0[None], jnp.ones(1, bool)), bad)
-    assert (int(after.nonfinite), int(after.evaluations), len(after.archive)) == (1, 1, 0)
+    assert (after.tally.nonfinite, int(after.evaluations), len(after.archive)) == (1, 1, 0)
 
 
 def test_a_bad_jacobian_at_theta_restarts_from_an_elite():
@@ -150,3 +150,13 @@ def test_combined_emitters_share_an_archive_and_keep_their_order():
     _, alone = parts[1].ask(begin(parts[1]), points, evaluation, drawn[1])
     np.testing.assert_allclose(proposal.solutions[3:], alone.solutions, rtol=1e-14)
     np.testing.assert_allclose(proposal.solutions[:3], start() + 0.1 * np.asarray(drawn[0]["normal"]), rtol=1e-14)
+
+
+def test_counts_go_on_beyond_32_bits():
+    search, grid = Search(MEGA), GRID
+    state = search.init(Archive.empty(grid, N), jnp.asarray(start()), jax.random.key(0))
+    many = Counter.zero() + (2**30 - 1) + (2**30 - 1)
+    state = replace(state, evaluations=many, gradients=many, archive=replace(state.archive, judged=many))
+    after, _ = jax.jit(search.step)(state, problem(SPHERE), search.noise(state, 1))
+    assert (int(after.evaluations), int(after.gradients)) == (2**31 - 2 + 5, 2**31 - 1)
+    assert after.tally.nonfinite == 0

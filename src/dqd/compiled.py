@@ -15,7 +15,7 @@ from jax import Array
 from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.domains.domain import Domain
-from dqd.search import Search, SearchState, StepInfo
+from dqd.search import Search, SearchState, StepInfo, Tally
 
 NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
 
@@ -33,7 +33,7 @@ class Compiled:
         """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
         return run_chunk(self.search, state, self.domain, length=length, batched=self.batched)
 
     def close(self) -> None:
@@ -42,8 +42,8 @@ class Compiled:
 
 def iterate(
     search: Search, state: SearchState, domain: Domain, *, length: int, batched: bool
-) -> tuple[SearchState, StepInfo, Array]:
-    """`length` iterations; the info of each, and (evaluations, nonfinite) at the end."""
+) -> tuple[SearchState, StepInfo, Tally]:
+    """`length` iterations; the info of each, and the tally at the end."""
 
     def draw(state: SearchState) -> Any:
         return jax.vmap(lambda i: search.noise(state, i))(state.iteration + 1 + jnp.arange(length))
@@ -55,12 +55,7 @@ def iterate(
     draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
     ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
     state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
-    return state, infos, counters(state)
-
-
-def counters(state: SearchState) -> Array:
-    """(evaluations, nonfinite) so far, of all seeds."""
-    return jnp.stack([jnp.sum(state.evaluations), jnp.sum(state.nonfinite)])
+    return state, infos, state.tally
 
 
 def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:

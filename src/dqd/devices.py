@@ -24,7 +24,7 @@ from dqd.archives.archive import Archive
 from dqd.compiled import begin, begin_seeds, iterate
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
-from dqd.search import Search, SearchState, StepInfo
+from dqd.search import Search, SearchState, StepInfo, Tally
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
 AXIS = "devices"
@@ -48,7 +48,7 @@ class Sharded:
             )
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
         return _run(self.search, state, self.domain, length=length, mesh=self.mesh, batched=self.batched)
 
     def close(self) -> None:
@@ -89,15 +89,14 @@ def _start(
 @functools.partial(jax.jit, static_argnames=("length", "mesh", "batched"), donate_argnames="state")
 def _run(
     search: Search, state: SearchState, domain: Domain, *, length: int, mesh: Mesh, batched: bool
-) -> tuple[SearchState, StepInfo, Array]:
-    def body(search: Search, state: SearchState, domain: Domain) -> tuple[SearchState, StepInfo, Array]:
+) -> tuple[SearchState, StepInfo, Tally]:
+    def body(search: Search, state: SearchState, domain: Domain) -> tuple[SearchState, StepInfo, Tally]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
-        state, infos, count = iterate(search, state, domain, length=length, batched=batched)
-        return state, infos, jax.lax.psum(count, AXIS) if batched else count
+        return iterate(search, state, domain, length=length, batched=batched)
 
     places = _places(search, mesh, batched)
-    outputs = (places, P(None, AXIS) if batched else P(), P())
+    outputs = (places, P(None, AXIS), P(AXIS)) if batched else (places, P(), P())
     return _on(mesh, body, (P(), places, P()), outputs)(search, state, domain)
 
 

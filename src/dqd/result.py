@@ -132,7 +132,7 @@ class Result:
     @property
     def nonfinite(self) -> int:
         """Evaluations and jacobians that were NaN or infinite, and cost themselves only."""
-        return int(self.state.nonfinite)
+        return self.state.tally.nonfinite
 
     @property
     def restarts(self) -> int:

@@ -23,7 +23,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.checkpoints import Checkpoints, NoCheckpoints
-from dqd.compiled import Compiled, counters, run_chunk, start_seeds
+from dqd.compiled import Compiled, run_chunk, start_seeds
 from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
@@ -33,7 +33,7 @@ from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.record import with_versions
 from dqd.result import Result, Results, settings
-from dqd.search import Search, SearchState, StepInfo
+from dqd.search import Search, SearchState, StepInfo, Tally
 from dqd.solutions import Layout, OnFlat
 from dqd.types import Score
 from dqd.writer import Writer
@@ -104,7 +104,9 @@ def illuminate(
         out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
             one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
+        initial_sigma: standard deviation of the initial population around x0, for algorithms that have one.
         archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
+        qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         until: called after every chunk with the metrics so far; True ends the run early.
         progress: show it (default), or not.
         chunk: iterations between two looks at the progress and at signals. Never changes the result.
@@ -189,7 +191,7 @@ def _runner(search: Search, problem: Any, tessellation: Grid, batched: bool, dev
 
 
 def _loop(
-    launch: Callable[[SearchState, int], tuple[SearchState, StepInfo, Array]],
+    launch: Callable[[SearchState, int], tuple[SearchState, StepInfo, Tally]],
     state: SearchState,
     iterations: int,
     length: int,
@@ -205,23 +207,24 @@ def _loop(
     is not handed on before it is on disk, as its buffers are donated.
     """
     ahead = 0 if until is not None else 1
-    flying: deque[tuple[int, StepInfo, Array]] = deque()
+    flying: deque[tuple[int, StepInfo, Tally]] = deque()
     launched, stopped = history.done, None
-    health = _Health(counters(state) if launched else np.zeros(2))
+    health = _Health(state.tally if launched else None)
     lap = CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
             size = min(length, iterations - launched)
-            state, infos, count = launch(state, size)
+            state, infos, tally = launch(state, size)
             launched += size
-            flying.append((launched, infos, count))
+            flying.append((launched, infos, tally))
             if len(flying) <= ahead and launched < iterations:
                 continue
-        done, infos, count = flying.popleft()
-        history.append(infos)  # waits for the device
+        done, infos, tally = flying.popleft()
+        infos, tally = jax.device_get((infos, tally))  # waits for the device
+        history.append(infos)
         length = _brisk(length, lap.read()[0])
-        health.check(done, np.asarray(count))
+        health.check(done, tally)
         checkpoints.passed(done)
         bar.update(done, history.latest())
         if interrupt.requested is not None:
@@ -263,15 +266,15 @@ class _Health:
 
     WINDOW = 1000  # evaluations
 
-    def __init__(self, counters: Any) -> None:
-        self.marks: deque[np.ndarray] = deque([np.asarray(counters, np.int64)])
+    def __init__(self, tally: Tally | None) -> None:
+        """What was before is not looked at. Of a new run, nothing was: the initial population counts."""
+        self.marks = deque([(int(tally.evaluations), tally.nonfinite) if tally else (0, 0)])
 
-    def check(self, done: int, counters: np.ndarray) -> None:
-        """Counters are (evaluations, nonfinite) so far."""
-        self.marks.append(counters.astype(np.int64))
-        while len(self.marks) > 2 and counters[0] - self.marks[1][0] >= self.WINDOW:
+    def check(self, done: int, tally: Tally) -> None:
+        self.marks.append((int(tally.evaluations), tally.nonfinite))
+        while len(self.marks) > 2 and self.marks[-1][0] - self.marks[1][0] >= self.WINDOW:
             self.marks.popleft()
-        evaluations, nonfinite = self.marks[-1] - self.marks[0]
+        evaluations, nonfinite = (now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True))
         if evaluations >= self.WINDOW and nonfinite > evaluations / 2:
             raise NonFiniteError(
                 f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite (iteration {done:,}). "
@@ -333,8 +336,8 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
 def _check_arguments(emitter: Any, tessellation: Any, iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
     check_search(emitter, tessellation)
     for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-            raise ValueError(f"{name}: expected a whole number, at least {least}, got {number!r}")
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number < 2**31:
+            raise ValueError(f"{name}: expected a whole number from {least} to 2**31 - 1, got {number!r}")
     if seed is not None and seeds is not None:
         raise ValueError("seed and seeds: give one of them")
     for number in [0 if seed is None else seed] if seeds is None else seeds:
@@ -362,7 +365,7 @@ def check_search(emitter: Any, tessellation: Any) -> None:
 
 
 def _warn_about_clamping(archive: Archive) -> None:
-    share = int(jnp.sum(archive.clamped)) / max(int(jnp.sum(archive.judged)), 1)
+    share = int(archive.clamped) / max(int(archive.judged), 1)
     if share > CLAMPED_SHARE:
         warnings.warn(
             f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "

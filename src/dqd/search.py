@@ -21,7 +21,7 @@ from dqd.archives.grid import Grid
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Evaluator
 from dqd.emitters.emitter import Emitter
-from dqd.types import Evaluation, Points, Proposal, pytree, replace
+from dqd.types import Counter, Evaluation, Points, Proposal, pytree, replace
 
 
 @pytree
@@ -33,14 +33,27 @@ class SearchState:
     key: Array
     x0: Array  # (n,)
     iteration: Array  # iterations completed
-    evaluations: Array
-    gradients: Array  # points with a jacobian
-    lost_jacobians: Array  # points whose jacobian alone was not finite
+    evaluations: Counter
+    gradients: Counter  # points with a jacobian
+    lost_jacobians: Counter  # points whose jacobian alone was not finite
 
     @property
-    def nonfinite(self) -> Array:
+    def tally(self) -> Tally:
+        return Tally(self.evaluations, self.archive.judged, self.lost_jacobians)
+
+
+@pytree
+class Tally:
+    """What the health of a search is told from."""
+
+    evaluations: Counter
+    judged: Counter
+    lost_jacobians: Counter
+
+    @property
+    def nonfinite(self) -> int:
         """Evaluations that were not finite, a point once whatever of it was not."""
-        return self.evaluations - self.archive.judged + self.lost_jacobians
+        return int(self.evaluations) - int(self.judged) + int(self.lost_jacobians)
 
 
 @pytree
@@ -67,9 +80,9 @@ class Search:
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
         x0 = self._inside(x0)
-        zero = jnp.zeros((), jnp.int32)
         emitter = self.emitter.init(x0, archive.tessellation.num_measures)
-        return SearchState(archive, emitter, key, x0, zero, zero, zero, zero)
+        counters = (Counter.zero() for _ in range(3))
+        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), *counters)
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 

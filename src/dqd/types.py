@@ -11,6 +11,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 T = TypeVar("T")
@@ -54,6 +55,26 @@ def pytree(cls: type[T]) -> type[T]:
 def replace(record: T, **changes: Any) -> T:
     """A copy of a pytree dataclass with some fields changed."""
     return dataclasses.replace(record, **changes)  # type: ignore[type-var]
+
+
+@pytree
+class Counter:
+    """A count beyond 32 bits, which a run of hours reaches: high * 2**20 + low. `int` reads it, summed over seeds."""
+
+    high: Array
+    low: Array
+
+    @staticmethod
+    def zero() -> Counter:
+        return Counter(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
+
+    def __add__(self, more: Array | int) -> Counter:
+        low = self.low + more
+        return Counter(self.high + (low >> 20), low & (2**20 - 1))
+
+    def __int__(self) -> int:
+        high, low = (int(np.asarray(part).sum(dtype=np.int64)) for part in (self.high, self.low))
+        return (high << 20) + low
 
 
 def select(condition: Array, yes: T, no: T) -> T:

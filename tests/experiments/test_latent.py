@@ -151,6 +151,18 @@ def test_optimize_writes_the_picture_it_climbed_to(tmp_path):
     assert Image.open(out).size == (28, 28)
 
 
+@pytest.mark.parametrize(
+    "given", [["--norm-penalty", "40"], ["--cutouts", "2"], ["--preview"], ["--proper-preprocessing"], ["--dtype", "f"]]
+)
+def test_options_of_optimize_reach_the_problem(tmp_path, given):
+    command = ["optimize", "--domain", "lsi-digits", "--iterations", "20", "--out", str(tmp_path / "image.png")]
+    plain, other = (CliRunner().invoke(app, [*command, *more]) for more in ([], given))
+    if other.exit_code:  # an option that digits do not know
+        assert given[0].strip("-").replace("-", "_") in other.stderr
+    else:
+        assert other.stdout != plain.stdout
+
+
 def test_provisional_scores_are_judged_again_and_kept(tmp_path):
     problem = make_problem("lsi-digits", resolution=8)
     judge = replace(problem.domain, norm_penalty=0.3)  # elites far out lose; measures stay as they were

@@ -23,7 +23,7 @@ from dqd.apart import apart
 from dqd.archives.grid import Grid
 from dqd.archives.metrics import Metrics, two_sum
 from dqd.saved import SavedArchive
-from dqd.types import AddResult, Evaluation, pytree, replace
+from dqd.types import AddResult, Counter, Evaluation, pytree, replace
 
 if TYPE_CHECKING:
     import pandas
@@ -60,8 +60,8 @@ class Archive:
     count: Array  # () how many cells are occupied
     total: Array  # (2,) compensated sum of the stored objectives
     best: Array  # () best objective ever evaluated
-    judged: Array  # () finite candidates so far
-    clamped: Array  # () those whose measures lay outside the range
+    judged: Counter  # finite candidates so far
+    clamped: Counter  # those whose measures lay outside the range
     learning_rate: float
     minimum: float
     qd_score_offset: float
@@ -87,9 +87,6 @@ class Archive:
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
         cells, measures = tessellation.num_cells, tessellation.num_measures
 
-        def zero() -> Array:  # a buffer for each field: they are donated one by one
-            return jnp.zeros((), jnp.int32)
-
         return Archive(
             tessellation=tessellation,
             solutions=jnp.zeros((cells, solution_size), dtype),
@@ -98,11 +95,11 @@ class Archive:
             found=jnp.full(cells, -1, jnp.int32),
             threshold=None if learning_rate == 1.0 else jnp.full(cells, minimum, dtype),
             occupied=jnp.zeros(cells, jnp.int32),
-            count=zero(),
+            count=jnp.zeros((), jnp.int32),
             total=jnp.zeros(2, dtype),
             best=jnp.array(-jnp.inf, dtype),
-            judged=zero(),
-            clamped=zero(),
+            judged=Counter.zero(),
+            clamped=Counter.zero(),
             learning_rate=float(learning_rate),
             minimum=float(minimum),
             qd_score_offset=float(qd_score_offset),

@@ -21,6 +21,11 @@ def optimize(
     space: options.SpaceName = None,
     weights: options.Weights = None,
     prompts: options.Prompts = None,
+    preview: options.Preview = None,
+    proper_preprocessing: options.Proper = None,
+    dtype: options.Dtype = None,
+    norm_penalty: options.Penalty = None,
+    cutouts: options.CutOuts = None,
     out: Annotated[Path, typer.Option(help="lsi: the picture to write.")] = Path("runs/optimized.png"),
 ) -> None:
     """Climb the objective from the start of the search by plain gradient ascent: the paper's baseline in latent spaces.
@@ -29,7 +34,18 @@ def optimize(
     """
     from dqd.experiments.optimize import ascend
 
-    given = options.given(objective=objective, measure=measure, space=space, weights=weights, prompts=prompts)
+    given = options.given(
+        objective=objective,
+        measure=measure,
+        space=space,
+        weights=weights,
+        prompts=prompts,
+        preview=preview,
+        proper_preprocessing=proper_preprocessing,
+        dtype=dtype,
+        norm_penalty=norm_penalty,
+        cutouts=cutouts,
+    )
     with explained(USAGE):
         problem = presets.make_problem(domain, **options.builder_options(given))
     with explained(FAILURE):

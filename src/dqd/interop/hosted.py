@@ -14,13 +14,12 @@ from jax import Array
 from dqd import half_steps
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
-from dqd.compiled import counters
 from dqd.domains.domain import Domain, Evaluator
 from dqd.interop.domain import OnHost
 from dqd.interop.evaluations import Evaluations
 from dqd.interop.executor import engine_of
 from dqd.interop.failures import Failures
-from dqd.search import Search, SearchState, StepInfo, no_evaluation
+from dqd.search import Search, SearchState, StepInfo, Tally, no_evaluation
 from dqd.types import Evaluation, Points
 
 
@@ -100,13 +99,13 @@ class Hosted:
         evaluation = self.evaluations.evaluate(solutions, 0, "initial population")
         return half_steps.tell_initial(self.search, state, solutions, evaluation)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Array]:
-        """`length` iterations; the info of each, and (evaluations, nonfinite) at the end."""
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
+        """`length` iterations; the info of each, and the tally at the end."""
         infos = []
         for _ in range(length):
             state, info = _iterate(self.search, state, self.evaluations)
             infos.append(info)
-        return state, jax.tree.map(lambda *parts: np.stack(parts), *infos), counters(state)
+        return state, jax.tree.map(lambda *parts: np.stack(parts), *infos), jax.tree.map(np.asarray, state.tally)
 
     def close(self) -> None:
         self.evaluations.engine.close()
