@@ -133,7 +133,7 @@ class Checkpoints:
 
     def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
         """Write what is due; in the end, everything."""
-        done = int(np.max(state.iteration))
+        done = int(np.asarray(state.iteration).max())
         if self._view_due(done):
             self.writer.view(done, self.found(state, History(), None).view())
             self.viewed = done

@@ -68,6 +68,7 @@ def damaged(folder):
     torch.save({"something": torch.zeros(3)}, folder / "other.pt")
     (folder / "short.pt").write_bytes((folder / "shape.pt").read_bytes()[:5000])
     (folder / "short.safetensors").write_bytes(b"\x10\x00")
+    (folder / "table.csv").write_text("objective,measure\n1,2\n")
     return {
         "missing.pt": "tensors missing: g_synthesis.torgb.bias",
         "shape.pt": r"g_mapping.dense3.weight \(expected \(512, 512\), got \(512, 7\)\)",
@@ -75,6 +76,7 @@ def damaged(folder):
         "other.pt": "neither StyleGAN-1, StyleGAN2 nor CLIP",
         "short.pt": "cut short or not a PyTorch checkpoint",
         "short.safetensors": "cut short or not a safetensors file",
+        "table.csv": "neither a PyTorch checkpoint nor safetensors",
         "nowhere.pt": "no such file or directory",
     }
 

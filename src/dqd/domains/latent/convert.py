@@ -28,6 +28,7 @@ from dqd.safe import load_json
 MERGES_FILE = "merges.txt"
 CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
 TIMEOUT = 900  # seconds for the child
+CHECKPOINTS = (b"PK", b"\x80")  # how a zip and a pickle begin
 SIGNATURES = {  # a tensor that only this kind has
     "stylegan1": "g_synthesis.blocks.4x4.const",
     "stylegan2": "conv1.conv.modulation.weight",
@@ -165,6 +166,9 @@ def _read(path: Path, trust: bool) -> weights.Tensors:
 def _run_child(path: Path, target: Path, trust: bool) -> None:
     if path.stat().st_size > weights.LARGEST_FILE:
         raise ValueError(f"{path}: {path.stat().st_size:,} bytes; more than {weights.LARGEST_FILE:,} are not read")
+    with path.open("rb") as file:
+        if not file.read(4).startswith(CHECKPOINTS):
+            raise ValueError(f"{path}: neither a PyTorch checkpoint nor safetensors")
     # -I: nothing but installed packages is imported. A trusted pickle may need code beside it: PYTHONPATH counts then.
     isolation, options = ("-P", ["--trust"]) if trust else ("-I", [])
     command = [sys.executable, isolation, torch_child.__file__, str(path.absolute()), str(target), *options]
