@@ -151,16 +151,31 @@ def test_optimize_writes_the_picture_it_climbed_to(tmp_path):
     assert Image.open(out).size == (28, 28)
 
 
-@pytest.mark.parametrize(
-    "given", [["--norm-penalty", "40"], ["--cutouts", "2"], ["--preview"], ["--proper-preprocessing"], ["--dtype", "f"]]
-)
-def test_options_of_optimize_reach_the_problem(tmp_path, given):
+def optimized(tmp_path, *options):
     command = ["optimize", "--domain", "lsi-digits", "--iterations", "20", "--out", str(tmp_path / "image.png")]
-    plain, other = (CliRunner().invoke(app, [*command, *more]) for more in ([], given))
-    if other.exit_code:  # an option that digits do not know
-        assert given[0].strip("-").replace("-", "_") in other.stderr
-    else:
-        assert other.stdout != plain.stdout
+    return CliRunner().invoke(app, [*command, *options])
+
+
+@pytest.mark.parametrize("given", [["--norm-penalty", "40"], ["--cutouts", "2"]])
+def test_options_of_optimize_change_what_is_found(tmp_path, given):
+    plain, other = optimized(tmp_path), optimized(tmp_path, *given)
+    assert plain.exit_code == other.exit_code == 0
+    assert plain.stdout != other.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--preview"], "unknown option of lsi-digits 'preview'"),
+        (["--proper-preprocessing"], "unknown option of lsi-digits 'proper_preprocessing'"),
+        (["--dtype", "float99"], "dtype"),
+    ],
+)
+def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):
+    done = optimized(tmp_path, *given)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert not (tmp_path / "image.png").exists()
 
 
 def test_provisional_scores_are_judged_again_and_kept(tmp_path):

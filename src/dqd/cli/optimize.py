@@ -34,18 +34,7 @@ def optimize(
     """
     from dqd.experiments.optimize import ascend
 
-    given = options.given(
-        objective=objective,
-        measure=measure,
-        space=space,
-        weights=weights,
-        prompts=prompts,
-        preview=preview,
-        proper_preprocessing=proper_preprocessing,
-        dtype=dtype,
-        norm_penalty=norm_penalty,
-        cutouts=cutouts,
-    )
+    given = options.given(locals())
     with explained(USAGE):
         problem = presets.make_problem(domain, **options.builder_options(given))
     with explained(FAILURE):

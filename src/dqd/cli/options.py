@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,11 +36,16 @@ Penalty = Annotated[float | None, typer.Option(min=0, help="lsi: times the mean 
 CutOuts = Annotated[int | None, typer.Option(min=1, help="lsi: judge an image by so many random crops of it.")]
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """Options that were given, as plain values: what `run` takes, and what JSON can hold."""
-    return {
-        name: str(value) if isinstance(value, Path) else value for name, value in options.items() if value is not None
-    }
+LATENT = (
+    *("objective", "measure", "space", "weights", "prompts", "preview", "fresh_noise", "proper_preprocessing", "dtype"),
+    *("images", "norm_penalty", "cutouts"),
+)
+
+
+def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a command's arguments, the latent options that were given: as plain values, which JSON can hold."""
+    found = {name: arguments[name] for name in LATENT if arguments.get(name) is not None}
+    return {name: str(value) if isinstance(value, Path) else value for name, value in found.items()}
 
 
 def builder_options(options: dict[str, Any]) -> dict[str, Any]:

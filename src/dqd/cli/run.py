@@ -73,20 +73,7 @@ def run(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    given = options.given(
-        objective=objective,
-        measure=measure,
-        space=space,
-        weights=weights,
-        prompts=prompts,
-        preview=preview,
-        fresh_noise=fresh_noise,
-        proper_preprocessing=proper_preprocessing,
-        dtype=dtype,
-        images=images,
-        norm_penalty=norm_penalty,
-        cutouts=cutouts,
-    )
+    given = options.given(locals())
     with explained(USAGE), precision(x64):
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides

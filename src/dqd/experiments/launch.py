@@ -22,7 +22,7 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from dqd import cache
+from dqd import cache, durable
 from dqd.experiments.presets import make_domain, preset
 from dqd.experiments.suites import Cell, Suite
 from dqd.safe import load_json
@@ -116,9 +116,7 @@ def _plain(value: Any) -> Any:
 
 def _write_json(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(f".{os.getpid()}.tmp")
-    aside.write_text(json.dumps(content, indent=2) + "\n")
-    aside.replace(path)
+    durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def _add_time(folder: Path, seconds: float, where: str) -> None:
