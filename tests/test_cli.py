@@ -15,6 +15,7 @@ import dqd
 from dqd import progress, record
 from dqd.cli import app
 from dqd.cli.demo import FILES
+from dqd.experiments import launch
 from dqd.experiments.presets import ALGORITHMS, PROBLEMS
 
 SMALL = ["--n", "8", "--resolution", "10", "--iterations", "20"]
@@ -251,3 +252,51 @@ def test_a_run_of_ones_own_function_is_resumed_by_the_call_that_began_it(tmp_pat
     answer = call("resume", tmp_path / "run", code=2).stderr
     assert "call dqd.illuminate again with the same arguments" in answer
     assert "is not the record of a run" in call("resume", tmp_path, code=2).stderr
+
+
+# The paper's tables ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tabel1"], ["did you mean 'table1'"]),
+        (["table1", "--device", "tpu"], ["expected auto, cpu or gpu"]),
+        (["table1", "--quick", "--trial-index", "2"], ["the trials of table1 are 0 to 1, got 2"]),
+        (["table1", "--cluster", "head:8786"], ["--cluster"]),
+    ],
+)
+def test_wrong_usage_of_reproduce_is_answered_in_one_line(
+    arguments: list[str], words: list[str], tmp_path: Path
+) -> None:
+    answer = call("reproduce", *arguments, "--out", tmp_path / "out", code=2).stderr
+    assert answer.count("\n") == 1
+    for word in words:
+        assert word in answer
+    assert not (tmp_path / "out").exists()
+
+
+def test_reproduce_on_a_gpu_needs_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(launch, "accelerator", lambda: False)
+    answer = call("reproduce", "table1", "--device", "gpu", "--out", tmp_path / "out", code=2).stderr
+    assert "JAX sees no accelerator" in answer
+
+
+def test_a_folder_that_reproduce_cannot_use_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "is a file" in call("reproduce", "table1", "--out", tmp_path / "file", code=2).stderr
+    (tmp_path / "suite.json").write_text('{"suite": "million", "cells": [], "seconds": 0.0, "device": ""}')
+    answer = call("reproduce", "table1", "--out", tmp_path, code=2).stderr
+    assert "holds trials of million, not of table1" in answer
+
+
+def test_reproduce_says_how_it_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "reproduce", interrupted)
+    assert "the same command goes on" in call("reproduce", "table1", "--out", tmp_path, code=130).stderr
+    monkeypatch.setattr(launch, "reproduce", lambda *_, **__: False)
+    answer = call("reproduce", "table1", "--trial-index", 3, "--out", tmp_path)
+    assert "other trials are still missing" in answer.stderr
+    assert "Report" not in answer.stdout

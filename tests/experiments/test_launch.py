@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +161,76 @@ def test_workers_end_with_a_parent_that_was_killed():
     assert parent.stdout.readline().strip().isdigit()
     parent.kill()
     parent.communicate(timeout=20)  # the worker holds this pipe, too: its end comes when the worker is gone
+
+
+def test_ctrl_c_ends_the_workers_and_leaves_no_half_trial(tmp_path):
+    script = (
+        "import dataclasses, signal, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from test_launch import launch, tiny, Suite\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    short, long = tiny('arm.map-elites', 'lp-sphere.cma-mega', trials=1).cells\n"
+        "    suite = Suite('table1', 'tiny', (short, dataclasses.replace(long, iterations=50_000_000)))\n"
+        "    launch.reproduce(suite, sys.argv[2], device='cpu', jobs=2)\n"
+    )
+    arguments = [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    done = tmp_path / "arm.map-elites" / "trial-000"
+    while process.poll() is None and not done.exists():
+        time.sleep(0.1)
+    time.sleep(1)  # the other worker is now in its search, or about to begin it
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
+    _, words = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in words
+    assert "stopping after this chunk" not in words  # the workers are not asked
+    assert done.exists()
+    assert not (tmp_path / "lp-sphere.cma-mega" / "trial-000").exists()
+    assert json.loads((tmp_path / "suite.json").read_text())["seconds"] > 0
+
+
+def test_a_search_cut_short_is_not_written_as_a_trial(tmp_path, monkeypatch):
+    import dqd
+
+    original = dqd.illuminate
+
+    def interrupted(*args, **options):
+        result = original(*args, **options)
+        result.stopped = "interrupted"
+        return result
+
+    monkeypatch.setattr(dqd, "illuminate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path, device="gpu")
+    with pytest.raises(KeyboardInterrupt):
+        launch.run_trial(tmp_path, tiny("arm.map-elites").cells[0], 0)
+    assert not (tmp_path / "arm.map-elites").exists()
+
+
+def test_a_folder_of_another_suite_is_refused_and_left_as_it_is(finished):
+    _, folder = finished
+    before = (folder / "suite.json").read_text()
+    other = Suite("precision", "no cell in common", suites.suite("precision").cells)
+    with pytest.raises(launch.SuiteMismatchError, match="holds trials of table1, not of precision"):
+        launch.reproduce(other, folder)
+    assert (folder / "suite.json").read_text() == before
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"suite": "table1"}'])
+def test_a_foreign_suite_file_is_named(tmp_path, content):
+    (tmp_path / "suite.json").write_text(content)
+    with pytest.raises(launch.SuiteMismatchError, match=r"suite\.json describes no suite"):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path)
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError, match=r"expected a folder, .*file is a file"):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path / "file")
+
+
+def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
+    suite, folder = finished
+    launch.run_trial_once(folder, suite.cells[0], 0)
+    with pytest.raises(FileExistsError):
+        launch.run_trial(folder, suite.cells[0], 0)

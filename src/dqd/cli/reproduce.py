@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dqd.cli.exits import FAILURE, USAGE, explained, saying
+from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, saying
 from dqd.experiments import suites
 
 HELP = f"""Run every trial behind a table of the paper and compare with what was published.
@@ -47,23 +47,35 @@ def reproduce(
             raise ValueError(f"--device: expected auto, cpu or gpu, got {device!r}")
         if cluster is not None:
             check_address(cluster, insecure, name="--cluster")
-        wanted = suites.suite(suite)
-    if quick:
-        trials, iterations = trials or 2, iterations or 1000
+        if quick:
+            trials, iterations = trials or 2, iterations or 1000
+        wanted = suites.suite(suite).resized(trials, iterations)
+        last = max(cell.trials for cell in wanted.cells) - 1
+        if trial_index is not None and trial_index > last:
+            raise ValueError(f"--trial-index: the trials of {suite} are 0 to {last}, got {trial_index}")
+        if device == "gpu" and not launch.accelerator():
+            raise ValueError("--device gpu: JAX sees no accelerator; --device cpu runs processes on the cores instead")
     folder = out or Path("runs/reproduce") / (f"{suite}-quick" if quick else suite)
+    say = saying(quiet=False)
     with explained(FAILURE):
         cache.enable()
-        complete = launch.reproduce(
-            wanted.resized(trials, iterations),
-            folder,
-            device=device,
-            jobs=jobs,
-            trial_index=trial_index,
-            cluster=cluster,
-            insecure=insecure,
-            say=saying(quiet=False),
-        )
-        if complete or trial_index is None:
-            from dqd.report.suite_report import write_report
+        try:
+            complete = launch.reproduce(
+                wanted,
+                folder,
+                device=device,
+                jobs=jobs,
+                trial_index=trial_index,
+                cluster=cluster,
+                insecure=insecure,
+                say=say,
+            )
+        except KeyboardInterrupt:
+            say("dqd: interrupted; the same command goes on where it stopped")
+            raise typer.Exit(STOPPED["interrupted"]) from None
+        if not complete:
+            say("dqd: other trials are still missing; the report is written when all are there")
+            return
+        from dqd.report.suite_report import write_report
 
-            typer.echo(f"Report: {write_report(folder)}")
+        typer.echo(f"Report: {write_report(folder)}")

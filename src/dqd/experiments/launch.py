@@ -2,7 +2,8 @@
 
 On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
 On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
-is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped.
+is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a
+search that Ctrl-C cut short is no trial, and is not written.
 
     OUT/suite.json                what was asked for, with the published numbers
     OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
@@ -18,11 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
 from dqd import cache, durable
+from dqd.describe import SettingsChangedError
 from dqd.experiments.presets import make_domain, preset
 from dqd.experiments.suites import Cell, Suite
 from dqd.safe import load_json
@@ -32,8 +34,8 @@ CHUNK = 500  # iterations between two looks at a trial
 SHARED_SECONDS = 60.0  # NFS remembers for so long, by default, that a file was not there
 
 
-class SuiteMismatchError(ValueError):
-    """The folder holds trials of other settings."""
+class SuiteMismatchError(SettingsChangedError):
+    """The folder holds trials of other settings, or of another suite."""
 
 
 def reproduce(
@@ -52,6 +54,8 @@ def reproduce(
     `cluster` is the address of a Dask scheduler whose workers share the file system.
     """
     folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"--out: expected a folder, {folder} is a file")
     _claim(folder, suite)
     tasks = [
         (cell, trial)
@@ -65,13 +69,16 @@ def reproduce(
         say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
         started = time.perf_counter()
         progress = _Progress(tasks, say)
-        if cluster is not None:
-            where = _run_on_cluster(folder, tasks, cluster, insecure, progress)
-        elif on_device:
-            where = _run_on_device(folder, tasks, jobs, progress)
-        else:
-            where = _run_on_cpu(folder, tasks, jobs, progress)
-        _add_time(folder, time.perf_counter() - started, where)
+        where = ""
+        try:
+            if cluster is not None:
+                where = _run_on_cluster(folder, tasks, cluster, insecure, progress)
+            elif on_device:
+                where = _run_on_device(folder, tasks, jobs, progress)
+            else:
+                where = _run_on_cpu(folder, tasks, jobs, progress)
+        finally:
+            _add_time(folder, time.perf_counter() - started, where)
     return all((folder / cell.id / trial_name(t)).exists() for cell in suite.cells for t in range(cell.trials))
 
 
@@ -96,7 +103,11 @@ def _claim(folder: Path, suite: Suite) -> None:
     path = folder / "suite.json"
     so_far = {"seconds": 0.0, "device": ""}
     if path.exists():
-        found = load_json(path)
+        found = _described(path)
+        if found["suite"] != suite.name:
+            raise SuiteMismatchError(
+                f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
+            )
         so_far = {key: found[key] for key in so_far}
         known = {cell["id"]: cell for cell in found["cells"]}
         for new in cells:
@@ -108,6 +119,13 @@ def _claim(folder: Path, suite: Suite) -> None:
                     "give another --out, or the settings it was begun with"
                 )
     _write_json(path, {**wanted, **so_far})
+
+
+def _described(path: Path) -> dict[str, Any]:
+    found = load_json(path)
+    if not isinstance(found, dict) or not {"suite", "cells", "seconds", "device"} <= set(found):
+        raise SuiteMismatchError(f"{path} describes no suite; give another --out")
+    return found
 
 
 def _plain(value: Any) -> Any:
@@ -122,7 +140,7 @@ def _write_json(path: Path, content: Any) -> None:
 def _add_time(folder: Path, seconds: float, where: str) -> None:
     content = load_json(folder / "suite.json")
     content["seconds"] += seconds
-    content["device"] = where
+    content["device"] = where or content["device"]
     _write_json(folder / "suite.json", content)
 
 
@@ -142,14 +160,18 @@ def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None
     with ThreadPoolExecutor(jobs or os.cpu_count()) as compilers, ThreadPoolExecutor(1) as writer:
         compiled = {id: compilers.submit(_compile, cell, trials) for id, (cell, trials) in cells.items()}
         written: list[Future[None]] = []
-        for id, (cell, trials) in cells.items():
-            compiled[id].result()
-            results = _illuminate(cell, trials)
-            for earlier in written:  # one cell is written while the next one runs, never more: archives are large
-                earlier.result()
-            written = [writer.submit(_write_all, folder, cell, results, progress)]
-        for future in written:
-            future.result()
+        try:
+            for id, (cell, trials) in cells.items():
+                compiled[id].result()
+                results = _illuminate(cell, trials)
+                for earlier in written:  # one cell is written while the next one runs, never more: archives are large
+                    earlier.result()
+                written = [writer.submit(_write_all, folder, cell, results, progress)]
+            for future in written:
+                future.result()
+        except BaseException:
+            compilers.shutdown(wait=False, cancel_futures=True)
+            raise
     return _device_name()
 
 
@@ -165,7 +187,14 @@ def _illuminate(cell: Cell, trials: list[int]) -> Any:
     import dqd
 
     with _precision(cell.precision):
-        return dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False)
+        return _whole(dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False))
+
+
+def _whole(result: Any) -> Any:
+    """The first Ctrl-C makes `illuminate` return what it has so far."""
+    if result.stopped:
+        raise KeyboardInterrupt
+    return result
 
 
 def _write_all(folder: Path, cell: Cell, results: Any, progress: _Progress) -> None:
@@ -200,13 +229,16 @@ def _run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, p
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     tasks = _first_trials_first(tasks)
     with _one_thread_each(workers), _pool(workers) as pool:
-        futures = {pool.submit(run_trial, folder, cell, trial): cell for cell, trial in tasks}
+        futures = {pool.submit(run_trial_once, folder, cell, trial): cell for cell, trial in tasks}
         try:
             for future in as_completed(futures):
                 future.result()
                 progress.done(futures[future])
-        except BaseException:
+        except BaseException as reason:
             pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(reason, KeyboardInterrupt):  # otherwise trials that have begun are finished
+                for worker in active_children():
+                    worker.terminate()
             raise
     return f"{os.cpu_count()} CPU cores"
 
@@ -240,7 +272,7 @@ def _one_thread_each(workers: int) -> Iterator[None]:
 def _begin_worker() -> None:
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the parent decides; `illuminate` would listen, too
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import jax
 
@@ -261,7 +293,7 @@ def run_trial(folder: Path, cell: Cell, trial: int) -> None:
     import dqd
 
     with _precision(cell.precision):
-        result = dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False)
+        result = _whole(dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False))
         _write(folder, cell, trial, result)
 
 
@@ -295,7 +327,8 @@ def _run_on_cluster(
 
 
 def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
-    """One trial on a worker. A worker that is lost may have written it, or may be about to."""
+    """One trial, unless somebody else has written it, or does so meanwhile: other machines may share the folder, and
+    a worker that is lost may have been about to."""
     if not (folder / cell.id / trial_name(trial)).exists():
         cache.enable()
         with suppress(FileExistsError):
