@@ -240,7 +240,8 @@ def test_report_names_missing_trials_and_repeated_seeds(folder):
     twin = folder / "arm.map-elites" / "trial-002"
     shutil.rmtree(twin)
     shutil.copytree(folder / "arm.map-elites" / "trial-001", twin)
-    text = suite_report.write_report(folder).read_text()
+    with pytest.warns(UserWarning, match=r"arm\.map-elites/trial-003 is missing"):
+        text = suite_report.write_report(folder).read_text()
     assert "11 trials of 12 asked for: 3 or 4 per cell" in text
     assert "arm.map-elites/trial-003 is missing" in text
     assert "trials are not independent: arm.map-elites" in text

@@ -179,7 +179,10 @@ def _trials(folder: Path, expected: int, iterations: int) -> tuple[list[_Trial],
         except FileNotFoundError:
             problems.append(f"{place.parent.name}/{place.name} is missing")
         except (ValueError, KeyError, TypeError, OSError) as error:
-            problems.append(f"{place.parent.name}/{place.name} is left out: {type(error).__name__}: {error}")
+            problems.append(
+                f"{place.parent.name}/{place.name} is left out: {type(error).__name__}: {error}; "
+                "remove its folder, and `dqd reproduce` runs it again"
+            )
     return trials, problems
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class Statistics:
 def write_report(folder: str | os.PathLike[str]) -> Path:
     """Write the report of a suite beside its trials. Returns the path of report.md."""
     suite = read_suite(folder)
+    for problem in suite.problems:
+        warnings.warn(problem, stacklevel=2)
     target = suite.folder / "report"
     (target / "figures").mkdir(parents=True, exist_ok=True)
     table = tables.comparison_table(suite)

@@ -158,7 +158,7 @@ def _optimum_sheet(table: Table) -> Sheet:
         for key, name in table.rows.items()
     )
     legend = (
-        "The number after a domain is the best QD-score that any archive of this resolution could have, derived in "
+        "The number after a domain is a bound that the QD-score of no archive of this resolution exceeds, derived in "
         "`dqd.report.ceilings`; for Rastrigin it needs unequal coordinates, and the number in brackets is the best "
         "with all coordinates of a half equal, where CMA-MEGA stays when it starts from zero."
     )
