@@ -95,3 +95,17 @@ def test_the_readme_shows_the_first_example() -> None:
 def test_latent_map(tmp_path: Path) -> None:
     assert coverage(run("06", tmp_path)) > 20
     assert_drawn(tmp_path / "digits.png")
+
+
+def test_the_code_of_the_first_pages_runs_as_it_stands(tmp_path: Path) -> None:
+    """With fewer iterations."""
+    pages = "".join((ROOT / page).read_text() for page in ("README.md", "docs/start.md"))
+    blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
+    assert len(blocks) == 4
+    program = re.sub(r"iterations=[0-9_]+", "iterations=2000", "\n".join(blocks))
+    program = program.replace("iteration < 1000", "iteration < 10")
+    answer = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    assert (tmp_path / "first-map.png").exists()
+    assert (tmp_path / "runs" / "mine" / "config.json").exists()
+    assert (tmp_path / "runs" / "first" / "config.json").exists()
