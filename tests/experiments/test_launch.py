@@ -17,7 +17,7 @@ import pytest
 from distributed import LocalCluster
 
 from dqd import record
-from dqd.experiments import launch, suites
+from dqd.experiments import launch, presets, suites
 from dqd.experiments.suites import Suite
 
 SAID: list[str] = []
@@ -49,6 +49,26 @@ def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
         assert [each.config["summary"]["seed"] for each in records] == [0, 1]
         assert records[0].metrics[-1]["iteration"] == 20
         assert not np.array_equal(records[0].arrays["objective"], records[1].arrays["objective"])
+
+
+def test_the_kept_solutions_are_those_of_their_trial(finished):
+    suite, folder = finished
+    for cell in suite.cells:
+        arrays = record.read(folder / cell.id / launch.trial_name(0)).arrays
+        domain = presets.make_domain(cell.domain, cell.n)
+        scores = domain.evaluate(arrays["solutions"])
+        np.testing.assert_allclose(scores.objective, arrays["objective"], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(scores.measures, arrays["measures"], rtol=1e-4, atol=1e-4)
+
+
+def test_the_time_left_does_not_count_the_compilation(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(launch.time, "monotonic", lambda: now)
+    cell, said = tiny("lp-sphere.cma-mega").cells[0], []
+    progress = launch._Progress([(cell, trial) for trial in range(80)], said.append)
+    for now in (100.0, 120.0):
+        progress.done(cell, 20)
+    assert said == ["dqd: 20 of 80 trials in 100 s", "dqd: 40 of 80 trials in 120 s, about 40 s left"]
 
 
 def test_a_finished_suite_runs_nothing_again(finished, monkeypatch):

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import Any
@@ -158,17 +159,18 @@ def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None
     for cell, trial in tasks:
         cells.setdefault(cell.id, (cell, []))[1].append(trial)
     with ThreadPoolExecutor(jobs or os.cpu_count()) as compilers, ThreadPoolExecutor(1) as writer:
-        compiled = {id: compilers.submit(_compile, cell, trials) for id, (cell, trials) in cells.items()}
+        compiled = {compilers.submit(_compile, cell, trials): (cell, trials) for cell, trials in cells.values()}
         written: list[Future[None]] = []
         try:
-            for id, (cell, trials) in cells.items():
-                compiled[id].result()
-                results = _illuminate(cell, trials)
+            for future in as_completed(compiled):
+                future.result()
+                cell, trials = compiled[future]
+                results = _on_host(_illuminate(cell, trials))
                 for earlier in written:  # one cell is written while the next one runs, never more: archives are large
                     earlier.result()
                 written = [writer.submit(_write_all, folder, cell, results, progress)]
-            for future in written:
-                future.result()
+            for last in written:
+                last.result()
         except BaseException:
             compilers.shutdown(wait=False, cancel_futures=True)
             raise
@@ -197,10 +199,27 @@ def _whole(result: Any) -> Any:
     return result
 
 
-def _write_all(folder: Path, cell: Cell, results: Any, progress: _Progress) -> None:
-    for i, trial in enumerate(results.seeds):
-        _write(folder, cell, trial, results[i])
-        progress.done(cell)
+def _on_host(results: Any) -> list[Any]:
+    """The results as NumPy arrays, so that the device need not be asked again while the next cell runs there.
+
+    All but the first one lose their solutions, which nobody writes.
+    """
+    import jax
+
+    archive = results.state.archive
+    solutions = jax.device_get(archive.solutions[0])
+    archive = replace(archive, solutions=archive.solutions[..., :0])
+    results.state = jax.device_get(replace(results.state, archive=archive))
+    first = results[0]
+    first.state = replace(first.state, archive=replace(first.archive, solutions=solutions))
+    return [first, *results[1:]]
+
+
+def _write_all(folder: Path, cell: Cell, results: list[Any], progress: _Progress) -> None:
+    with _precision(cell.precision):
+        for result in results:
+            _write(folder, cell, result.seed, result)
+    progress.done(cell, len(results))
 
 
 def _search(cell: Cell) -> tuple[Any, Any, Any]:
@@ -356,20 +375,27 @@ def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
 
 
 class _Progress:
-    """How much of the suite is done, and how long the rest will take if iterations go on as fast as so far."""
+    """How much of the suite is done, and how long the rest will take if iterations go on as fast as so far.
+
+    The time until the first trials were done does not count: most of it is compilation.
+    """
 
     def __init__(self, tasks: list[tuple[Cell, int]], say: Callable[[str], None]) -> None:
         self.total, self.say = len(tasks), say
         self.work = sum(cell.iterations for cell, _ in tasks)
         self.finished = self.worked = 0
         self.started = self.told = time.monotonic()
+        self.mark: tuple[float, int] | None = None  # when the first trials were done, and the work they were
 
-    def done(self, cell: Cell) -> None:
-        self.finished, self.worked = self.finished + 1, self.worked + cell.iterations
+    def done(self, cell: Cell, trials: int = 1) -> None:
+        self.finished, self.worked = self.finished + trials, self.worked + trials * cell.iterations
         now = time.monotonic()
+        self.mark = self.mark or (now, self.worked)
         if self.finished < self.total and now - self.told < (1.0 if sys.stderr.isatty() else 10.0):
             return
         self.told = now
-        elapsed = now - self.started
-        left = elapsed * (self.work - self.worked) / self.worked
-        self.say(f"dqd: {self.finished:,} of {self.total:,} trials in {elapsed:.0f} s, about {left:.0f} s left")
+        first, compiled = self.mark
+        left = ""
+        if self.worked > compiled:
+            left = f", about {(now - first) * (self.work - self.worked) / (self.worked - compiled):.0f} s left"
+        self.say(f"dqd: {self.finished:,} of {self.total:,} trials in {now - self.started:.0f} s{left}")
