@@ -55,6 +55,13 @@ def test_resizing_keeps_what_is_not_given():
     suite = suites.suite("million").resized(trials=3, iterations=None)
     assert {cell.trials for cell in suite.cells} == {3}
     assert {cell.iterations for cell in suite.cells} == {1_000_000}
+    assert suite.title == suites.suite("million").title
+
+
+def test_the_title_of_a_shorter_suite_does_not_promise_the_papers_iterations():
+    suite = suites.suite("million").resized(trials=None, iterations=2000)
+    assert suite.title.endswith("after 1,000,000 iterations (here: 2,000 iterations)")
+    assert {cell.trials for cell in suite.cells} == {20}
 
 
 def test_an_unknown_suite_suggests_the_nearest():

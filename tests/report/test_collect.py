@@ -43,7 +43,7 @@ def suite(tmp_path: Path) -> Path:
 def test_final_figures_and_description(suite):
     data = read_suite(suite)
     (only,) = data.cells
-    assert (data.name, data.device, data.seconds, data.compile_seconds) == ("small", "an abacus", 12.5, None)
+    assert (data.name, data.device, data.seconds, data.execution_seconds) == ("small", "an abacus", 12.5, 0)
     assert only.final["qd_score"].tolist() == [10, 12, 14]
     assert only.final["coverage"].tolist() == [20, 24, 28]
     assert (only.trials, only.seeds, only.expected, only.problems) == ((0, 1, 2), (0, 1, 2), 3, ())

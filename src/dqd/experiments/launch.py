@@ -79,7 +79,7 @@ def reproduce(
             else:
                 where = _run_on_cpu(folder, tasks, jobs, progress)
         finally:
-            _add_time(folder, time.perf_counter() - started, where)
+            _add_time(folder, time.perf_counter() - started, progress.execution, where)
     return all((folder / cell.id / trial_name(t)).exists() for cell in suite.cells for t in range(cell.trials))
 
 
@@ -102,14 +102,14 @@ def _claim(folder: Path, suite: Suite) -> None:
     cells = [cell.describe() for cell in suite.cells]
     wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
     path = folder / "suite.json"
-    so_far = {"seconds": 0.0, "device": ""}
+    so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": ""}
     if path.exists():
         found = _described(path)
         if found["suite"] != suite.name:
             raise SuiteMismatchError(
                 f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
             )
-        so_far = {key: found[key] for key in so_far}
+        so_far = {key: found.get(key, nothing) for key, nothing in so_far.items()}
         known = {cell["id"]: cell for cell in found["cells"]}
         for new in cells:
             old = known.get(new["id"], new)
@@ -124,7 +124,7 @@ def _claim(folder: Path, suite: Suite) -> None:
 
 def _described(path: Path) -> dict[str, Any]:
     found = load_json(path)
-    if not isinstance(found, dict) or not {"suite", "cells", "seconds", "device"} <= set(found):
+    if not isinstance(found, dict) or not {"suite", "cells"} <= set(found):
         raise SuiteMismatchError(f"{path} describes no suite; give another --out")
     return found
 
@@ -138,9 +138,10 @@ def _write_json(path: Path, content: Any) -> None:
     durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def _add_time(folder: Path, seconds: float, where: str) -> None:
+def _add_time(folder: Path, seconds: float, execution: float, where: str) -> None:
     content = load_json(folder / "suite.json")
     content["seconds"] += seconds
+    content["execution_seconds"] += execution
     content["device"] = where or content["device"]
     _write_json(folder / "suite.json", content)
 
@@ -165,7 +166,8 @@ def _run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None
             for future in as_completed(compiled):
                 future.result()
                 cell, trials = compiled[future]
-                results = _on_host(_illuminate(cell, trials))
+                results = _illuminate(cell, trials)
+                progress.execution += results[0].seconds
                 for earlier in written:  # one cell is written while the next one runs, never more: archives are large
                     earlier.result()
                 written = [writer.submit(_write_all, folder, cell, results, progress)]
@@ -185,11 +187,11 @@ def _compile(cell: Cell, trials: list[int]) -> None:
         compile_ahead(*_search(cell), **_options(cell), seeds=trials)
 
 
-def _illuminate(cell: Cell, trials: list[int]) -> Any:
+def _illuminate(cell: Cell, trials: list[int]) -> list[Any]:
     import dqd
 
     with _precision(cell.precision):
-        return _whole(dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False))
+        return _on_host(_whole(dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False)))
 
 
 def _whole(result: Any) -> Any:
@@ -384,6 +386,7 @@ class _Progress:
         self.total, self.say = len(tasks), say
         self.work = sum(cell.iterations for cell, _ in tasks)
         self.finished = self.worked = 0
+        self.execution = 0.0  # seconds of an accelerator; processes on a CPU overlap, and have no such sum
         self.started = self.told = time.monotonic()
         self.mark: tuple[float, int] | None = None  # when the first trials were done, and the work they were
 

@@ -59,12 +59,13 @@ class Suite:
     cells: tuple[Cell, ...]
 
     def resized(self, trials: int | None, iterations: int | None) -> Suite:
-        """Fewer or more trials and iterations; the published numbers stay beside."""
+        """Fewer or more trials and iterations; the published numbers stay beside, and the title says so."""
         cells = (
             dataclasses.replace(cell, trials=trials or cell.trials, iterations=iterations or cell.iterations)
             for cell in self.cells
         )
-        return dataclasses.replace(self, cells=tuple(cells))
+        title = self.title if iterations is None else f"{self.title} (here: {iterations:,} iterations)"
+        return dataclasses.replace(self, title=title, cells=tuple(cells))
 
 
 DOMAINS = ("lp-sphere", "lp-rastrigin", "arm")

@@ -76,7 +76,7 @@ class SuiteData:
     title: str
     device: str
     seconds: float
-    compile_seconds: float | None  # of these seconds, where it was measured
+    execution_seconds: float  # of these seconds, on an accelerator; 0 elsewhere
     cells: tuple[CellData, ...]
 
     @property
@@ -118,7 +118,7 @@ def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
         title=str(about.get("title", about["suite"])),
         device=str(about.get("device") or "an unnamed device"),
         seconds=float(about.get("seconds", 0.0)),
-        compile_seconds=None if about.get("compile_seconds") is None else float(about["compile_seconds"]),
+        execution_seconds=float(about.get("execution_seconds", 0.0)),
         cells=tuple(_cell(source, about, cell) for cell in about["cells"]),
     )
 

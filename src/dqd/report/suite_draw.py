@@ -308,7 +308,7 @@ def _bates(axes: Axes) -> None:
     for n, color, dashes in zip((1, 2, 5, 20), (0.0, 0.3, 0.55, 0.75), ("-", _DASH, _DASH_DOT, _DOT), strict=True):
         shade = matplotlib.colormaps[COLORS](color)
         axes.plot(x, panels.bates(n, x), color=shade, linestyle=dashes, linewidth=1.3, label=f"n = {n}")
-    axes.legend(frameon=False, fontsize=7, handlelength=2.4)
+    axes.legend(loc="upper right", frameon=False, fontsize=7, handlelength=2.4)
     axes.set(xlim=(0, 1), ylim=(0, None), title="Mean of n uniform numbers", xlabel="mean", ylabel="density (Bates)")
     axes.set_xticks([0, 0.5, 1])
     axes.xaxis.set_major_formatter("{x:g}")

@@ -192,13 +192,13 @@ def _what(suite: SuiteData) -> str:
         f"- solutions of {_values(cell.n for cell in suite.cells)} numbers, "
         f"{_values(cell.resolution for cell in suite.cells)} cells per measure, "
         f"{' and '.join(dict.fromkeys(cell.precision for cell in suite.cells))}",
-        f"- on {suite.device}, {suite.seconds:,.0f} s{_compilation(suite)}",
+        f"- on {suite.device}, {suite.seconds:,.0f} s{_execution(suite)}",
     ]
     return "\n".join([*lines, *_repeated_seeds(suite.cells), *(f"- **{problem}**" for problem in suite.problems)])
 
 
-def _compilation(suite: SuiteData) -> str:
-    return "" if suite.compile_seconds is None else f", {suite.compile_seconds:,.0f} s of them compilation"
+def _execution(suite: SuiteData) -> str:
+    return f", {suite.execution_seconds:,.0f} s of them execution" if suite.execution_seconds else ""
 
 
 def _repeated_seeds(cells: Iterable[CellData]) -> list[str]:
