@@ -17,7 +17,7 @@ import pytest
 from distributed import LocalCluster
 
 from dqd import record
-from dqd.experiments import launch, presets, suites
+from dqd.experiments import engines, launch, presets, suites, trials
 from dqd.experiments.suites import Suite
 
 SAID: list[str] = []
@@ -44,7 +44,7 @@ def finished(tmp_path_factory):
 def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
     suite, folder = finished
     for cell in suite.cells:
-        records = [record.read(folder / cell.id / launch.trial_name(trial)) for trial in range(2)]
+        records = [record.read(trials.trial_folder(folder, cell, trial)) for trial in range(2)]
         assert [("solutions" in each.arrays) for each in records] == [True, False]
         assert [each.config["summary"]["seed"] for each in records] == [0, 1]
         assert records[0].metrics[-1]["iteration"] == 20
@@ -54,7 +54,7 @@ def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
 def test_the_kept_solutions_are_those_of_their_trial(finished):
     suite, folder = finished
     for cell in suite.cells:
-        arrays = record.read(folder / cell.id / launch.trial_name(0)).arrays
+        arrays = record.read(trials.trial_folder(folder, cell, 0)).arrays
         domain = presets.make_domain(cell.domain, cell.n)
         scores = domain.evaluate(arrays["solutions"])
         np.testing.assert_allclose(scores.objective, arrays["objective"], rtol=1e-4, atol=1e-3)
@@ -63,9 +63,9 @@ def test_the_kept_solutions_are_those_of_their_trial(finished):
 
 def test_the_time_left_does_not_count_the_compilation(monkeypatch):
     now = 0.0
-    monkeypatch.setattr(launch.time, "monotonic", lambda: now)
+    monkeypatch.setattr(engines.time, "monotonic", lambda: now)
     cell, said = tiny("lp-sphere.cma-mega").cells[0], []
-    progress = launch._Progress([(cell, trial) for trial in range(80)], said.append)
+    progress = engines.Progress([(cell, trial) for trial in range(80)], said.append)
     for now in (100.0, 120.0):
         progress.done(cell, 20)
     assert said == ["dqd: 20 of 80 trials in 100 s", "dqd: 40 of 80 trials in 120 s, about 40 s left"]
@@ -73,7 +73,7 @@ def test_the_time_left_does_not_count_the_compilation(monkeypatch):
 
 def test_a_finished_suite_runs_nothing_again(finished, monkeypatch):
     suite, folder = finished
-    monkeypatch.setattr(launch, "_run_on_device", lambda *_: pytest.fail("ran again"))
+    monkeypatch.setattr(launch, "run_on_device", lambda *_: pytest.fail("ran again"))
     assert launch.reproduce(suite, folder, device="gpu")
 
 
@@ -85,9 +85,9 @@ def test_only_the_missing_trial_runs(finished, tmp_path, monkeypatch):
     before = record.read(lost)
     shutil.rmtree(lost)
     ran = []
-    original = launch._illuminate
+    original = trials.run_cell
     monkeypatch.setattr(
-        launch, "_illuminate", lambda cell, trials: ran.append((cell.id, trials)) or original(cell, trials)
+        trials, "run_cell", lambda cell, trials: ran.append((cell.id, trials)) or original(cell, trials)
     )
     assert launch.reproduce(suite, copy, device="gpu")
     assert ran == [("arm.map-elites", [1])]
@@ -124,8 +124,8 @@ def test_a_dask_cluster_gives_the_same_trials_and_runs_what_is_missing(finished,
     suite, folder = finished
     shutil.copytree(folder / "lp-sphere.cma-mega" / "trial-000", tmp_path / "lp-sphere.cma-mega" / "trial-000")
     ran = []
-    original = launch.run_trial
-    monkeypatch.setattr(launch, "run_trial", lambda *trial: ran.append(trial[1:]) or original(*trial))
+    original = trials.run_trial
+    monkeypatch.setattr(trials, "run_trial", lambda *trial: ran.append(trial[1:]) or original(*trial))
     with LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as cluster:
         assert launch.reproduce(suite, tmp_path, cluster=cluster.scheduler_address)
         assert len(ran) == 3
@@ -142,7 +142,7 @@ def test_a_trial_that_fails_on_a_cluster_is_named(tmp_path, monkeypatch):
     def fail(*_):
         raise ArithmeticError("no luck")
 
-    monkeypatch.setattr(launch, "run_trial", fail)
+    monkeypatch.setattr(trials, "run_trial", fail)
     with (
         LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         pytest.raises(RuntimeError, match=r"arm.map-elites, trial 0: ArithmeticError: no luck"),
@@ -151,8 +151,8 @@ def test_a_trial_that_fails_on_a_cluster_is_named(tmp_path, monkeypatch):
 
 
 def test_workers_that_write_elsewhere_are_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(launch, "run_trial", lambda *_: None)
-    monkeypatch.setattr(launch, "SHARED_SECONDS", 0.1)
+    monkeypatch.setattr(trials, "run_trial", lambda *_: None)
+    monkeypatch.setattr(engines, "SHARED_SECONDS", 0.1)
     with (
         LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         pytest.raises(FileNotFoundError, match="all workers must see the same file system"),
@@ -171,9 +171,9 @@ def test_the_suite_file_tells_settings_and_time(finished):
 def test_workers_end_with_a_parent_that_was_killed():
     script = (
         "import os, time\n"
-        "from dqd.experiments import launch\n"
+        "from dqd.experiments import engines\n"
         "if __name__ == '__main__':\n"
-        "    pool = launch._pool(1)\n"
+        "    pool = engines._pool(1)\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n"
         "    time.sleep(60)\n"
     )
@@ -223,7 +223,7 @@ def test_a_search_cut_short_is_not_written_as_a_trial(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         launch.reproduce(tiny("arm.map-elites"), tmp_path, device="gpu")
     with pytest.raises(KeyboardInterrupt):
-        launch.run_trial(tmp_path, tiny("arm.map-elites").cells[0], 0)
+        trials.run_trial(tmp_path, tiny("arm.map-elites").cells[0], 0)
     assert not (tmp_path / "arm.map-elites").exists()
 
 
@@ -251,6 +251,6 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path):
 
 def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
     suite, folder = finished
-    launch.run_trial_once(folder, suite.cells[0], 0)
+    trials.run_trial_once(folder, suite.cells[0], 0)
     with pytest.raises(FileExistsError):
-        launch.run_trial(folder, suite.cells[0], 0)
+        trials.run_trial(folder, suite.cells[0], 0)
