@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from dqd.domains.latent import clip_weights, stylegan2, weights
 from dqd.domains.latent.convert import convert
 
 torch = pytest.importorskip("torch", reason="checkpoints need PyTorch: pip install 'dqd[test]'")
-from . import checkpoints  # noqa: E402
+from . import checkpoints, nvidia_port  # noqa: E402
 
 
 def same(path, state):
@@ -43,6 +44,50 @@ def test_stylegan2_takes_the_average_and_draws_missing_noise(tmp_path, noise):
     np.testing.assert_array_equal(found["style.1.weight"], checkpoint["g_ema"]["style.1.weight"])
     assert stylegan2.load(path).resolution == 16
     assert np.std(found["noises.noise_3"]) == pytest.approx(1, abs=0.2)
+
+
+CHANNELS = {4: 12, 8: 10, 16: 8, 32: 6}
+
+
+@pytest.fixture
+def nvidia_pickle(tmp_path, monkeypatch):
+    """A snapshot as NVIDIA's training writes it, and the state dict of its G_ema."""
+    states = {name: nvidia_port.state_dict(CHANNELS, seed=i) for i, name in enumerate(("G", "G_ema"))}
+    modules = nvidia_port.pretend_modules()
+    with monkeypatch.context() as patch:
+        for name, module in modules.items():
+            patch.setitem(sys.modules, name, module)
+        options = modules["dnnlib.util"].EasyDict(path="ffhq.zip")
+        networks = {name: nvidia_port.module(state) for name, state in states.items()}
+        (tmp_path / "ffhq.pkl").write_bytes(pickle.dumps({"training_set_kwargs": options, **networks}))
+    return tmp_path / "ffhq.pkl", states["G_ema"]
+
+
+def test_nvidias_pickles_need_trust_but_not_nvidias_code(tmp_path, nvidia_pickle):
+    source, state = nvidia_pickle
+    with pytest.raises(ValueError, match="--i-trust-this-file"):
+        convert(source, tmp_path / "weights")
+    (path,) = convert(source, tmp_path / "weights", trust=True)
+    assert weights.metadata(path)["kind"] == "stylegan2"
+    generator = stylegan2.load(path)
+    z = np.random.default_rng(0).standard_normal((2, 32)).astype(np.float32)
+    np.testing.assert_allclose(generator.mapping(z), nvidia_port.mapping(state, torch.from_numpy(z)), atol=1e-4)
+    ws = np.random.default_rng(1).standard_normal((1, generator.num_layers, 32)).astype(np.float32)
+    theirs = nvidia_port.image(state, CHANNELS, torch.from_numpy(ws[0])).numpy()
+    np.testing.assert_allclose(generator.images(ws), theirs, atol=1e-4 * np.abs(theirs).max(), rtol=0)
+
+
+def test_what_is_wrong_with_nvidias_tensors_is_named(tmp_path):
+    state = nvidia_port.state_dict(CHANNELS)
+    other = state | {"synthesis.b8.conv0.resample_filter": torch.ones(4, 4) / 16}
+    conditional = state | {"mapping.embed.weight": torch.zeros(32, 10)}
+    missing = {name: tensor for name, tensor in state.items() if name != "synthesis.b16.torgb.bias"}
+    cases = [(other, "b8.conv0.kernel is another filter"), (conditional, "not expected: mapping.embed.weight")]
+    for tensors, words in [*cases, (missing, r"tensors missing: to_rgbs.1.bias")]:
+        torch.save(tensors, tmp_path / "some.pt")
+        with pytest.raises(ValueError, match=words):
+            convert(tmp_path / "some.pt", tmp_path / "weights")
+    assert not (tmp_path / "weights").exists()
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -106,6 +151,12 @@ def test_a_pickle_is_not_run_without_the_flag(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["evil.pkl", "evil.pt"]
 
 
+def test_a_trusted_pickle_whose_code_is_not_here(tmp_path):
+    (tmp_path / "old.pkl").write_bytes(b"\x80\x04cnowhere_at_all\nThing\n.")
+    with pytest.raises(ValueError, match="could not be unpickled: No module named 'nowhere_at_all'"):
+        convert(tmp_path / "old.pkl", tmp_path / "weights", trust=True)
+
+
 def test_a_trusted_pickle_is_read(tmp_path):
     state = checkpoints.stylegan1_state()
     torch.save({"when": Fraction(1, 3), "model": state}, tmp_path / "old.pt")
@@ -126,6 +177,9 @@ def test_other_filters_and_taken_names_and_unknown_kinds_are_refused(tmp_path):
         convert(source, tmp_path / "other", kind="stylegan2")
     (source / "config.json").write_text('{"vision_config": {"hidden_act": "relu"}}')
     with pytest.raises(ValueError, match="expected one hidden_act"):
+        convert(source, tmp_path / "other")
+    (source / "config.json").write_text('{"vision_config": {"hidden_size": 1280, "num_attention_heads": 16}}')
+    with pytest.raises(ValueError, match="expected heads 64 wide as in OpenAI's models, got 16 for 1280"):
         convert(source, tmp_path / "other")
     (source / "merges.txt").unlink()
     with pytest.raises(FileNotFoundError, match="no table of CLIP's tokenizer"):
