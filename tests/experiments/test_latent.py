@@ -169,6 +169,7 @@ def test_options_of_optimize_change_what_is_found(tmp_path, given):
         (["--preview"], "unknown option of lsi-digits 'preview'"),
         (["--proper-preprocessing"], "unknown option of lsi-digits 'proper_preprocessing'"),
         (["--dtype", "float99"], "dtype"),
+        (["--objective", ""], "unknown objective ''"),
     ],
 )
 def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):

@@ -39,7 +39,8 @@ def optimize(
         problem = presets.make_problem(domain, **options.builder_options(given))
     with explained(FAILURE):
         found = ascend(problem, iterations, learning_rate=learning_rate, say=_say_best)
-        typer.echo(f"best objective {found.objective:.4f} after {iterations:,} steps of Adam ({problem.labels[0]})")
+        how = f"{iterations:,} steps of Adam" + ("" if problem.final is None else ", judged again")
+        typer.echo(f"best objective {found.objective:.4f} after {how} ({problem.labels[0]})")
         for label, value in zip(problem.labels[1:], found.measures, strict=True):
             typer.echo(f"  {label}: {value:.4f}")
         if domain in latent.LATENT:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dqd.report.draw import EMPTY, STYLE
+from dqd.report.draw import EMPTY, STYLE, name
 from dqd.report.panels import Arrays
 
 INCHES = 0.62  # side of a block on paper
@@ -73,10 +73,7 @@ def draw(
         axes = figure.add_subplot()
         axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
         axes.set_box_aspect(rows / columns)
-        axes.set_xlabel(labels[0])
-        axes.set_ylabel(labels[1])
-        if title:
-            axes.set_title(title)
+        name(axes, labels[0], labels[1], title)
     return figure
 
 

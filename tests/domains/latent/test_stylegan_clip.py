@@ -113,6 +113,10 @@ def test_bad_input_is_named(directory, networks, tmp_path):
         build(weights=tmp_path)
     with pytest.raises(ValueError, match="prompt: expected words"):
         assemble(*networks, Prompts("one", ("", "two")))
+    with pytest.raises(ValueError, match="prompt: expected words"):  # not the set's own prompt instead
+        build(weights=directory, objective="")
+    with pytest.raises(ValueError, match=r"prompt: expected text in UTF-8, got 'caf\\udce9'"):
+        build(weights=directory, objective="caf\udce9")
     small = clip_weights.from_tensors(clip_weights.random_tensors(3, **SIZES, vocabulary=100))
     with pytest.raises(ValueError, match="49,408 tokens, but the text tower knows 100"):
         assemble(networks[0], small, networks[2], PROMPT)

@@ -76,7 +76,8 @@ def build(
         chunk: images per pass, which bounds memory.
     """
     wanted = known("prompt set", prompts, PROMPTS)
-    wanted = Prompts(objective or wanted.objective, tuple(measures or wanted.measures))
+    objective = wanted.objective if objective is None else objective
+    wanted = Prompts(objective, tuple(wanted.measures if measures is None else measures))
     check_known("space", space, SPACES)
     if weights is None:
         raise ValueError(
