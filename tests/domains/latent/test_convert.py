@@ -111,6 +111,7 @@ def damaged(folder):
     torch.save(state | {"g_mapping.dense3.weight": torch.zeros(512, 7)}, folder / "shape.pt")
     torch.save(state | {"g_mapping.dense9.weight": torch.zeros(2)}, folder / "extra.pt")
     torch.save({"something": torch.zeros(3)}, folder / "other.pt")
+    torch.save({"visual.class_embedding": torch.zeros(768)}, folder / "openai.pt")
     (folder / "short.pt").write_bytes((folder / "shape.pt").read_bytes()[:5000])
     (folder / "short.safetensors").write_bytes(b"\x10\x00")
     (folder / "table.csv").write_text("objective,measure\n1,2\n")
@@ -119,6 +120,7 @@ def damaged(folder):
         "shape.pt": r"g_mapping.dense3.weight \(expected \(512, 512\), got \(512, 7\)\)",
         "extra.pt": "tensors not expected: g_mapping.dense9.weight",
         "other.pt": "neither StyleGAN-1, StyleGAN2 nor CLIP",
+        "openai.pt": "OpenAI's own file of a CLIP; bring the Hugging Face directory",
         "short.pt": "cut short or not a PyTorch checkpoint",
         "short.safetensors": "cut short or not a safetensors file",
         "table.csv": "neither a PyTorch checkpoint nor safetensors",

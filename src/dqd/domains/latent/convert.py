@@ -34,6 +34,7 @@ SIGNATURES = {  # a tensor that only this kind has, in each of its ports
     "stylegan2": ("conv1.conv.modulation.weight", nvidia.SIGNATURE),
     "clip": ("vision_model.embeddings.class_embedding",),
 }
+OPENAIS = "visual.class_embedding"  # of a CLIP in the form that is not read
 KINDS = tuple(SIGNATURES)
 
 
@@ -82,6 +83,8 @@ def _kind(found: weights.Tensors, where: Path) -> str:
     kinds = [kind for kind, signatures in SIGNATURES.items() if ends & set(signatures)]
     if len(kinds) == 1:
         return kinds[0]
+    if OPENAIS in ends:
+        raise ValueError(f"{where}: OpenAI's own file of a CLIP; bring the Hugging Face directory of the same model")
     some = ", ".join(list(found)[:3]) or "none"
     raise ValueError(f"{where}: neither StyleGAN-1, StyleGAN2 nor CLIP by the names of its tensors ({some}, ...)")
 
