@@ -43,7 +43,8 @@ def test_the_papers_prompts_letter_by_letter():
 
 
 def test_stored_objective_and_measures(networks):
-    problem = assemble(*networks, PROMPT, fresh_noise=False)
+    problem = assemble(*networks, PROMPT)
+    assert not problem.domain.fresh
     solutions = jax.random.normal(jax.random.key(0), (3, 512))
     generator, model, tokenizer = networks
     numbers = jnp.asarray(tokenizer.batch(["one", "two", "three"]))
@@ -74,7 +75,7 @@ def test_jacobian_is_the_slope(networks, space):
 
 
 def test_fresh_noise_differs_by_salt_and_not_by_call(networks):
-    domain = assemble(*networks, PROMPT).domain
+    domain = assemble(*networks, PROMPT, fresh_noise=True).domain
     solutions = jax.random.normal(jax.random.key(0), (2, 512))
     evaluate = jax.jit(lambda domain, x: domain.evaluate(x).objective)
     first, again = evaluate(domain, solutions), evaluate(domain, solutions)
