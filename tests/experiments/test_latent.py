@@ -63,8 +63,9 @@ def test_common_options_reach_the_domain():
     assert (problem.domain.chunk, problem.domain.norm_penalty, problem.domain.cutouts.count) == (5, 0.5, 3)
     assert problem.domain.cutouts.size == 28
     assert problem.grid.shape == (9, 9)
-    assert problem.final is None
-    assert make_problem("lsi-digits").domain.cutouts is None
+    assert (problem.final, problem.salts) == (problem.domain, latent.SALTS)  # luck with the crops is taken away
+    plain = make_problem("lsi-digits", norm_penalty=0.5)
+    assert plain.domain.cutouts is plain.final is None
 
 
 def test_with_fresh_noise_elites_are_judged_again():
