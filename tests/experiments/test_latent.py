@@ -171,6 +171,7 @@ def test_options_of_optimize_change_what_is_found(tmp_path, given):
         (["--proper-preprocessing"], "unknown option of lsi-digits 'proper_preprocessing'"),
         (["--dtype", "float99"], "dtype"),
         (["--objective", ""], "unknown objective ''"),
+        (["--out", "found.pngg"], "found.pngg: expected the name of a picture, such as found.png"),
     ],
 )
 def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):

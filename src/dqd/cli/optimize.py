@@ -36,6 +36,10 @@ def optimize(
 
     given = options.given(locals())
     with explained(USAGE):
+        if domain in latent.LATENT:
+            from dqd.report import collage
+
+            collage.check_image_name(out)
         problem = presets.make_problem(domain, **options.builder_options(given))
     with explained(FAILURE):
         found = ascend(problem, iterations, learning_rate=learning_rate, say=_say_best)
@@ -44,8 +48,6 @@ def optimize(
         for label, value in zip(problem.labels[1:], found.measures, strict=True):
             typer.echo(f"  {label}: {value:.4f}")
         if domain in latent.LATENT:
-            from dqd.report import collage
-
             out.parent.mkdir(parents=True, exist_ok=True)
             collage.save_image((problem.final or problem.domain).render(found.solution[None])[0], str(out))
             typer.echo(f"  picture: {out}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -89,6 +90,12 @@ def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:
 def resized(image: np.ndarray, pixels: int) -> np.ndarray:
     """(h, w, 3) of bytes -> (pixels, pixels, 3)."""
     return np.asarray(Image.fromarray(image).resize((pixels, pixels), Image.Resampling.LANCZOS))
+
+
+def check_image_name(path: Path) -> None:
+    """Raise ValueError unless the ending is that of a picture."""
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise ValueError(f"{path}: expected the name of a picture, such as {path.stem}.png")
 
 
 def save_image(image: np.ndarray, path: str) -> None:
