@@ -125,6 +125,16 @@ def test_a_run_writes_a_collage_and_says_what_was_found(tmp_path, monkeypatch):
     assert Image.open(tmp_path / "runs/lsi-digits/collage.png").width > 500
 
 
+@pytest.mark.parametrize(("measures", "cells"), [(["ink"], "8 cells"), (["ink", "width", "slant"], "8 x 8 x 8 cells")])
+def test_any_number_of_measures(tmp_path, measures, cells):
+    command = ["run", "--domain", "lsi-digits", "--resolution", "8", "--iterations", "2", f"--out={tmp_path / 'run'}"]
+    done = CliRunner().invoke(app, [*command, *(f"--measure={name}" for name in measures)])
+    assert done.exit_code == 0, done.output
+    assert f"n = 16, {cells}, seed 0" in done.stdout
+    assert (tmp_path / "run" / "heatmap.png").exists() == (len(measures) == 1)  # a map of three has no picture
+    assert not (tmp_path / "run" / "collage.png").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
