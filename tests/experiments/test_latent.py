@@ -63,8 +63,9 @@ def test_common_options_reach_the_domain():
     assert (problem.domain.chunk, problem.domain.norm_penalty, problem.domain.cutouts.count) == (5, 0.5, 3)
     assert problem.domain.cutouts.size == 28
     assert problem.grid.shape == (9, 9)
-    assert problem.final is None
-    assert make_problem("lsi-digits").domain.cutouts is None
+    assert (problem.final, problem.salts) == (problem.domain, latent.SALTS)  # luck with the crops is taken away
+    plain = make_problem("lsi-digits", norm_penalty=0.5)
+    assert plain.domain.cutouts is plain.final is None
 
 
 def test_with_fresh_noise_elites_are_judged_again():
@@ -124,6 +125,16 @@ def test_a_run_writes_a_collage_and_says_what_was_found(tmp_path, monkeypatch):
     assert Image.open(tmp_path / "runs/lsi-digits/collage.png").width > 500
 
 
+@pytest.mark.parametrize(("measures", "cells"), [(["ink"], "8 cells"), (["ink", "width", "slant"], "8 x 8 x 8 cells")])
+def test_any_number_of_measures(tmp_path, measures, cells):
+    command = ["run", "--domain", "lsi-digits", "--resolution", "8", "--iterations", "2", f"--out={tmp_path / 'run'}"]
+    done = CliRunner().invoke(app, [*command, *(f"--measure={name}" for name in measures)])
+    assert done.exit_code == 0, done.output
+    assert f"n = 16, {cells}, seed 0" in done.stdout
+    assert (tmp_path / "run" / "heatmap.png").exists() == (len(measures) == 1)  # a map of three has no picture
+    assert not (tmp_path / "run" / "collage.png").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -169,6 +180,8 @@ def test_options_of_optimize_change_what_is_found(tmp_path, given):
         (["--preview"], "unknown option of lsi-digits 'preview'"),
         (["--proper-preprocessing"], "unknown option of lsi-digits 'proper_preprocessing'"),
         (["--dtype", "float99"], "dtype"),
+        (["--objective", ""], "unknown objective ''"),
+        (["--out", "found.pngg"], "found.pngg: expected the name of a picture, such as found.png"),
     ],
 )
 def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):

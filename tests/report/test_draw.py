@@ -1,5 +1,6 @@
 """Pictures are really written and show what the panel says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -44,6 +45,19 @@ def test_labels_and_title_are_there() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("left to right", "upward", "a title")
     labels = [other.get_ylabel() for axes in draw.heatmap(panel([[1, 2]])).axes for other in [axes, *axes.child_axes]]
     assert "height" in labels
+
+
+def test_labels_are_anyones_words(tmp_path: Path) -> None:
+    """A text prompt may be long, and hold what would be mathematics."""
+    long = "A photograph of a person with a very long beard, standing in the rain in front of an old house"
+    panel_of_prompts = replace(panel([[1, 2], [3, 4]]), x_label="costs $5", y_label=long, value_label=r"or $\frac$ {")
+    figure = draw.heatmap(panel_of_prompts, title=long)
+    draw.save(figure, tmp_path / "map.png")
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "costs $5"
+    assert axes.get_ylabel().split() == long.split()
+    assert max(len(line) for line in axes.get_title().splitlines()) <= draw.LETTERS
+    assert axes.get_window_extent().width > figure.bbox.width / 3  # the map is not squeezed away
 
 
 def test_one_measure_is_drawn_as_steps(tmp_path: Path) -> None:

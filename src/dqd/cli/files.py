@@ -35,7 +35,7 @@ CONVERT_HELP = """Turn a checkpoint into the safetensors that lsi-stylegan reads
 \b
 SOURCE is one of
   StyleGAN      state dict of the public PyTorch port (g_mapping.*, g_synthesis.*)
-  StyleGAN2     checkpoint of the common PyTorch port (g_ema)
+  StyleGAN2     checkpoint of rosinality's PyTorch port (g_ema) or of NVIDIA's (G_ema)
   CLIP          Hugging Face directory with the model and its tokenizer
 docs/how-to/stylegan-and-clip.md says where they come from.
 """

@@ -36,15 +36,18 @@ def optimize(
 
     given = options.given(locals())
     with explained(USAGE):
-        problem = presets.make_problem(domain, **options.builder_options(given))
-    with explained(FAILURE):
-        found = ascend(problem, iterations, learning_rate=learning_rate, say=_say_best)
-        typer.echo(f"best objective {found.objective:.4f} after {iterations:,} steps of Adam ({problem.labels[0]})")
-        for label, value in zip(problem.labels[1:], found.measures, strict=True):
-            typer.echo(f"  {label}: {value:.4f}")
         if domain in latent.LATENT:
             from dqd.report import collage
 
+            collage.check_image_name(out)
+        problem = presets.make_problem(domain, **options.builder_options(given))
+    with explained(FAILURE):
+        found = ascend(problem, iterations, learning_rate=learning_rate, say=_say_best)
+        how = f"{iterations:,} steps of Adam" + ("" if problem.final is None else ", judged again")
+        typer.echo(f"best objective {found.objective:.4f} after {how} ({problem.labels[0]})")
+        for label, value in zip(problem.labels[1:], found.measures, strict=True):
+            typer.echo(f"  {label}: {value:.4f}")
+        if domain in latent.LATENT:
             out.parent.mkdir(parents=True, exist_ok=True)
             collage.save_image((problem.final or problem.domain).render(found.solution[None])[0], str(out))
             typer.echo(f"  picture: {out}")

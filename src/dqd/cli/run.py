@@ -166,7 +166,7 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     title = presets.ALGORITHMS[about["algorithm"]].title
-    cells = f"{about['resolution']} x {about['resolution']} cells"
+    cells = f"{' x '.join(map(str, result.archive.tessellation.shape))} cells"
     reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
     why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
     rows = [

@@ -17,8 +17,8 @@ D = TypeVar("D", bound=Domain)
 class Problem(Generic[D]):
     """What makes a domain a search: a grid, where to start, and what to call it all in a picture.
 
-    Where `final` is set the scores of the search are provisional (a preview network, fresh noise): at the end the
-    elites are judged by it, once for every salt, and only what comes out counts.
+    Where `final` is set the scores of the search are provisional (a preview network, fresh noise, random crops): at the
+    end the elites are judged by it, once for every salt, and only what comes out counts.
     """
 
     domain: D

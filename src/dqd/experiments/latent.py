@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ITERATIONS = 10_000  # of every published trial
 ALGORITHM = "cma-mega-adam"  # the paper's best in latent spaces
-SALTS = tuple(range(1, 9))  # fresh noise: draws by which elites are judged at the end
+SALTS = tuple(range(1, 9))  # fresh noise and crops: draws by which elites are judged at the end
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -130,9 +130,9 @@ def pace(domain: str) -> Pace:
 
 
 def _finished(problem: Problem[LatentDomain], changes: dict[str, Any]) -> Problem[LatentDomain]:
-    """With fresh noise, scores are provisional whoever built the problem."""
+    """With fresh noise or random crops, scores are provisional whoever built the problem."""
     domain = replace(problem.domain, **changes)
     final = None if problem.final is None else replace(problem.final, **changes)
-    if domain.fresh and final is None:
+    if (domain.fresh or domain.cutouts is not None) and final is None:
         return replace(problem, domain=domain, final=domain, salts=SALTS)
     return replace(problem, domain=domain, final=final)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dqd.report.draw import EMPTY, STYLE
+from dqd.report.draw import EMPTY, STYLE, name
 from dqd.report.panels import Arrays
 
 INCHES = 0.62  # side of a block on paper
@@ -73,10 +74,7 @@ def draw(
         axes = figure.add_subplot()
         axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
         axes.set_box_aspect(rows / columns)
-        axes.set_xlabel(labels[0])
-        axes.set_ylabel(labels[1])
-        if title:
-            axes.set_title(title)
+        name(axes, labels[0], labels[1], title)
     return figure
 
 
@@ -92,6 +90,12 @@ def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:
 def resized(image: np.ndarray, pixels: int) -> np.ndarray:
     """(h, w, 3) of bytes -> (pixels, pixels, 3)."""
     return np.asarray(Image.fromarray(image).resize((pixels, pixels), Image.Resampling.LANCZOS))
+
+
+def check_image_name(path: Path) -> None:
+    """Raise ValueError unless the ending is that of a picture."""
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise ValueError(f"{path}: expected the name of a picture, such as {path.stem}.png")
 
 
 def save_image(image: np.ndarray, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ COLORS = "viridis"  # even in lightness, and safe for colour-blind readers
 EMPTY = "#ececec"
 WIDTH = 3.5  # inches, one column of a page
 DPI = 200
+LETTERS = 36  # of a line beside a map
 STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 9,
@@ -71,8 +73,8 @@ def heatmap(
         beside = axes.inset_axes((1.04, 0, 0.05, 1))
         bar = figure.colorbar(image, cax=beside, extend=_extend(panel.matrix, low, high))
         bar.outline.set_linewidth(0.6)
-        bar.set_label(panel.value_label)
-        _name(axes, panel.x_label, panel.y_label, title)
+        bar.set_label(words(panel.value_label), parse_math=False)
+        name(axes, panel.x_label, panel.y_label, title)
     return figure
 
 
@@ -112,7 +114,7 @@ def _steps(panel: HeatMap, title: str | None) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.set_axisbelow(True)
-    _name(axes, panel.x_label, panel.value_label, title)
+    name(axes, panel.x_label, panel.value_label, title)
     return figure
 
 
@@ -147,8 +149,13 @@ def _extend(matrix: np.ndarray, low: float, high: float) -> str:
     return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[below, above]
 
 
-def _name(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+def name(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
+    axes.set_xlabel(words(x_label), parse_math=False)  # anyone's words: a $ is a $
+    axes.set_ylabel(words(y_label), parse_math=False)
     if title:
-        axes.set_title(title)
+        axes.set_title(words(title), parse_math=False)
+
+
+def words(text: str) -> str:
+    """In lines short enough for a map to stand beside them."""
+    return textwrap.fill(text, LETTERS)

@@ -43,7 +43,8 @@ def test_the_papers_prompts_letter_by_letter():
 
 
 def test_stored_objective_and_measures(networks):
-    problem = assemble(*networks, PROMPT, fresh_noise=False)
+    problem = assemble(*networks, PROMPT)
+    assert not problem.domain.fresh
     solutions = jax.random.normal(jax.random.key(0), (3, 512))
     generator, model, tokenizer = networks
     numbers = jnp.asarray(tokenizer.batch(["one", "two", "three"]))
@@ -74,7 +75,7 @@ def test_jacobian_is_the_slope(networks, space):
 
 
 def test_fresh_noise_differs_by_salt_and_not_by_call(networks):
-    domain = assemble(*networks, PROMPT).domain
+    domain = assemble(*networks, PROMPT, fresh_noise=True).domain
     solutions = jax.random.normal(jax.random.key(0), (2, 512))
     evaluate = jax.jit(lambda domain, x: domain.evaluate(x).objective)
     first, again = evaluate(domain, solutions), evaluate(domain, solutions)
@@ -113,6 +114,10 @@ def test_bad_input_is_named(directory, networks, tmp_path):
         build(weights=tmp_path)
     with pytest.raises(ValueError, match="prompt: expected words"):
         assemble(*networks, Prompts("one", ("", "two")))
+    with pytest.raises(ValueError, match="prompt: expected words"):  # not the set's own prompt instead
+        build(weights=directory, objective="")
+    with pytest.raises(ValueError, match=r"prompt: expected text in UTF-8, got 'caf\\udce9'"):
+        build(weights=directory, objective="caf\udce9")
     small = clip_weights.from_tensors(clip_weights.random_tensors(3, **SIZES, vocabulary=100))
     with pytest.raises(ValueError, match="49,408 tokens, but the text tower knows 100"):
         assemble(networks[0], small, networks[2], PROMPT)

@@ -1,7 +1,7 @@
 """CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family, and a scorer.
 
-Attention heads are 64 wide in every published CLIP of this family, so their number follows from the weights. Norms,
-softmax and features are computed in float32, the rest in the weights' own type.
+Attention heads are 64 wide in every CLIP of OpenAI's, so their number follows from the weights. Norms, softmax and
+features are computed in float32, the rest in the weights' own type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checkpoints that people have become safetensors that `lsi-stylegan` reads.
 
-    stylegan1   the public PyTorch port of StyleGAN: g_mapping.*, g_synthesis.*       -> generator.safetensors
-    stylegan2   the common PyTorch port of StyleGAN2: its g_ema                        -> generator.safetensors
-    clip        a Hugging Face directory of a CLIP, with its tokenizer's table         -> clip.safetensors, merges.txt
+    stylegan1   the public PyTorch port of StyleGAN: g_mapping.*, g_synthesis.*        -> generator.safetensors
+    stylegan2   the common PyTorch ports of StyleGAN2, rosinality's and NVIDIA's: g_ema -> generator.safetensors
+    clip        a Hugging Face directory of a CLIP, with its tokenizer's table          -> clip.safetensors, merges.txt
 
 PyTorch files are read in a child process. Files appear whole or not at all.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dqd.domains.latent import clip_weights, stylegan, stylegan2, torch_child, weights
-from dqd.domains.latent.clip import ACTIVATIONS
+from dqd.domains.latent import clip_weights, nvidia, stylegan, stylegan2, torch_child, weights
+from dqd.domains.latent.clip import ACTIVATIONS, HEAD_WIDTH
 from dqd.domains.latent.stylegan_clip import CLIP_FILE, GENERATOR_FILE
 from dqd.domains.latent.tokenizer import find_merges, read_merges
 from dqd.names import check_known
@@ -29,11 +29,12 @@ MERGES_FILE = "merges.txt"
 CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
 TIMEOUT = 900  # seconds for the child
 CHECKPOINTS = (b"PK", b"\x80")  # how a zip and a pickle begin
-SIGNATURES = {  # a tensor that only this kind has
-    "stylegan1": "g_synthesis.blocks.4x4.const",
-    "stylegan2": "conv1.conv.modulation.weight",
-    "clip": "vision_model.embeddings.class_embedding",
+SIGNATURES = {  # a tensor that only this kind has, in each of its ports
+    "stylegan1": ("g_synthesis.blocks.4x4.const",),
+    "stylegan2": ("conv1.conv.modulation.weight", nvidia.SIGNATURE),
+    "clip": ("vision_model.embeddings.class_embedding",),
 }
+OPENAIS = "visual.class_embedding"  # of a CLIP in the form that is not read
 KINDS = tuple(SIGNATURES)
 
 
@@ -79,19 +80,22 @@ def _checkpoint(source: Path) -> Path:
 
 def _kind(found: weights.Tensors, where: Path) -> str:
     ends = {name.rsplit("/", 1)[-1] for name in found}
-    kinds = [kind for kind, signature in SIGNATURES.items() if signature in ends]
+    kinds = [kind for kind, signatures in SIGNATURES.items() if ends & set(signatures)]
     if len(kinds) == 1:
         return kinds[0]
+    if OPENAIS in ends:
+        raise ValueError(f"{where}: OpenAI's own file of a CLIP; bring the Hugging Face directory of the same model")
     some = ", ".join(list(found)[:3]) or "none"
     raise ValueError(f"{where}: neither StyleGAN-1, StyleGAN2 nor CLIP by the names of its tensors ({some}, ...)")
 
 
-def _only(found: weights.Tensors, signature: str, where: Path) -> weights.Tensors:
-    """The dictionary in which the signature stands; of several the averaged one, g_ema."""
-    prefixes = [name[: -len(signature)] for name in found if name.rsplit("/", 1)[-1] == signature]
+def _only(found: weights.Tensors, signatures: tuple[str, ...], where: Path) -> weights.Tensors:
+    """The dictionary in which a signature stands; of several the averaged one, g_ema."""
+    places = [name.rpartition("/") for name in found]
+    prefixes = [folder + slash for folder, slash, name in places if name in signatures]
     if not prefixes:
-        raise ValueError(f"{where}: no tensor {signature}, which every checkpoint of this kind has")
-    prefix = "g_ema/" if "g_ema/" in prefixes else min(prefixes, key=len)
+        raise ValueError(f"{where}: no tensor {' or '.join(signatures)}, which every checkpoint of this kind has")
+    prefix = min(prefixes, key=lambda prefix: (prefix.lower() != "g_ema/", len(prefix)))
     inside = {name[len(prefix) :]: array for name, array in found.items() if name.startswith(prefix)}
     return {name: array for name, array in inside.items() if "/" not in name}
 
@@ -103,7 +107,8 @@ def _stylegan1(tensors: weights.Tensors, where: Path) -> weights.Tensors:
 
 
 def _stylegan2(tensors: weights.Tensors, where: Path) -> weights.Tensors:
-    """With noise, which older checkpoints do not hold."""
+    """By the names of rosinality's port; with noise, which older checkpoints do not hold."""
+    tensors = nvidia.renamed(tensors) if nvidia.SIGNATURE in tensors else tensors
     kept = _without_filters(tensors, [1, 3, 3, 1], 16, where)
     shapes = stylegan2.shapes_like({name: array.shape for name, array in kept.items()})
     random = np.random.default_rng(0)
@@ -140,10 +145,14 @@ def _convert_clip(tensors: weights.Tensors, checkpoint: Path, to: Path) -> list[
 
 
 def _activation(directory: Path) -> str:
-    """What the model's configuration says; quick_gelu is that of OpenAI's."""
+    """What the model's configuration says, which must not ask for other heads; quick_gelu is that of OpenAI's."""
     path = directory / "config.json"
     config = load_json(path) if path.is_file() else {}
     towers = [config.get(f"{tower}_config") or {} for tower in ("vision", "text")]
+    for tower in towers:
+        width, heads = tower.get("hidden_size"), tower.get("num_attention_heads")
+        if width and heads and width != heads * HEAD_WIDTH:
+            raise ValueError(f"{path}: expected heads {HEAD_WIDTH} wide as in OpenAI's models, got {heads} for {width}")
     names = {tower.get("hidden_act", "quick_gelu") for tower in towers}
     if len(names) != 1 or not names <= set(ACTIVATIONS):
         raise ValueError(f"{path}: expected one hidden_act of {', '.join(ACTIVATIONS)}, got {', '.join(sorted(names))}")

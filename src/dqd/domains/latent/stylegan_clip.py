@@ -60,7 +60,7 @@ def build(
     weights: str | os.PathLike[str] | None = None,
     space: str = "w",
     resolution: int = 200,
-    fresh_noise: bool = True,
+    fresh_noise: bool = False,
     proper_preprocessing: bool = False,
     dtype: str | None = None,
     chunk: int | None = None,
@@ -70,13 +70,15 @@ def build(
     Args:
         prompts: a set of the paper; `objective` and `measures` replace its prompts.
         space: "w" as in the paper, "z", "w+" (a latent per layer), or guarded: "p" (whitened), "sphere".
-        fresh_noise: draw the generator's noise anew for every solution, as the paper did; else it is fixed.
+        fresh_noise: draw the generator's noise anew for every solution, as the paper did. Scores are then a matter of
+            luck. By default the noise is the same for all.
         proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
         dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
         chunk: images per pass, which bounds memory.
     """
     wanted = known("prompt set", prompts, PROMPTS)
-    wanted = Prompts(objective or wanted.objective, tuple(measures or wanted.measures))
+    objective = wanted.objective if objective is None else objective
+    wanted = Prompts(objective, tuple(wanted.measures if measures is None else measures))
     check_known("space", space, SPACES)
     if weights is None:
         raise ValueError(
@@ -125,7 +127,7 @@ def assemble(
     *,
     space: str = "w",
     resolution: int = 200,
-    fresh_noise: bool = True,
+    fresh_noise: bool = False,
     proper_preprocessing: bool = False,
     chunk: int | None = None,
 ) -> Problem[LatentDomain]:

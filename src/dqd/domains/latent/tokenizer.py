@@ -55,6 +55,10 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token numbers, between those of start and end."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"prompt: expected text in UTF-8, got {text!r}") from error
         pieces = [piece for word in words(clean(text)) for piece in self._pieces(word)]
         return [self.numbers[piece] for piece in (START, *pieces, END)]
 

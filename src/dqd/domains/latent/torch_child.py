@@ -7,8 +7,26 @@ unpickled and nothing of the file is run. A script: it imports nothing of dqd, a
 import pickle
 import sys
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 NEEDS_TRUST, DAMAGED, NO_TORCH = 3, 4, 5  # exit codes
+
+
+class Unpickler(pickle.Unpickler):
+    """Networks in NVIDIA's pickles carry their source along: they become dictionaries of tensors, and it is not run."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("torch_utils.persistence", "_reconstruct_persistent_obj"):
+            return lambda meta: state_dict(meta["state"])
+        return dict if module == "dnnlib.util" else super().find_class(module, name)
+
+
+def state_dict(module: Mapping[str, Any]) -> dict[str, Any]:
+    """That of a PyTorch module, from its attributes."""
+    found = {**module.get("_parameters", {}), **module.get("_buffers", {})}
+    for name, child in module.get("_modules", {}).items():
+        found |= {f"{name}.{inner}": value for inner, value in child.items()}
+    return found
 
 
 def main() -> int:
@@ -30,15 +48,17 @@ def main() -> int:
                 yield from tensors(value, f"{prefix}{name}/")
 
     def trusted() -> object:
-        try:
-            return torch.load(source, map_location="cpu", weights_only=False)
-        except (RuntimeError, pickle.UnpicklingError):
-            with open(source, "rb") as file:
-                return pickle.load(file)  # noqa: S301  the user said so
+        with open(source, "rb") as file:
+            zipped = file.read(2) == b"PK"
+            file.seek(0)
+            found = 0 if zipped else Unpickler(file).load()
+        if not isinstance(found, int):  # PyTorch's old files begin with a number
+            return found
+        return torch.load(source, map_location="cpu", weights_only=False)  # the user said so
 
     try:
         found = trusted() if "--trust" in options else torch.load(source, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+    except (pickle.UnpicklingError, ImportError, AttributeError) as error:  # the latter two: code that is not here
         print(error, file=sys.stderr)
         return NEEDS_TRUST
     except Exception as error:

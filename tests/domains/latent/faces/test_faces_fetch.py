@@ -1,10 +1,13 @@
 """Downloads that fail, files that are damaged, and names that do not exist: clear words, nothing half-written."""
 
+import base64
 import dataclasses
 import hashlib
+import http.server
 import io
 import pickle
 import stat
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -67,6 +70,38 @@ def test_the_command_knows_what_can_be_fetched() -> None:
     result = CliRunner().invoke(app, ["fetch", "cats"])
     assert result.exit_code == 2
     assert "unknown networks 'cats'. Known: faces" in result.stderr
+
+
+class _Index(http.server.BaseHTTPRequestHandler):
+    """A package index that wants a name and a password, and whose connection breaks within the file."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        page = f'<a href="{packages.PACKAGES[2].file}#sha256=00">'.encode()
+        allowed = self.headers["Authorization"] == "Basic " + base64.b64encode(b"me:p@ss").decode()
+        self.send_response(200 if allowed else 401)
+        if self.path.endswith("/"):
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+        else:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"1000\r\nabc")
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_a_download_that_breaks_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://me:p%40ss@127.0.0.1:{server.server_port}/simple")
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "ftp://nowhere/simple")
+        with pytest.raises(packages.FetchError, match=r"no package index gave it \(IncompleteRead.*not an address"):
+            packages.download(packages.PACKAGES[2], lambda line: None)
+        server.shutdown()
 
 
 def test_links_of_an_index_page_are_found_by_file_name() -> None:

@@ -6,7 +6,9 @@ page of the package index that pip is set to.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import http.client
 import io
 import os
 import ssl
@@ -125,7 +127,7 @@ def _by_link(package: Package) -> bytes:
             if package.file in links:
                 return get(urllib.parse.urljoin(page, links[package.file]))
             reasons.append(f"{package.file} is not listed")
-        except (OSError, ValueError) as error:  # urllib's errors are OSErrors
+        except (OSError, ValueError, http.client.HTTPException) as error:  # urllib's own errors are OSErrors
             reasons.append(str(error))
     raise FetchError(
         f"{package.name}=={package.version}: no package index gave it ({'; '.join(reasons)}). "
@@ -146,11 +148,17 @@ def _setting(name: str) -> str | None:
 
 
 def get(url: str) -> bytes:
-    """What lies at an address, with the certificates that pip is set to."""
-    if urllib.parse.urlsplit(url).scheme not in ("https", "http", "file"):
+    """What lies at an address, which may hold a name and a password, with the certificates that pip is set to."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("https", "http", "file"):
         raise ValueError(f"{url}: not an address that is read here")
     context = ssl.create_default_context(cafile=_setting("cert"))
-    request = urllib.request.Request(url, headers={"Accept": "text/html, */*;q=0.1"})  # noqa: S310
+    who, _, host = parts.netloc.rpartition("@")
+    headers = {"Accept": "text/html, */*;q=0.1"}
+    if who:
+        headers["Authorization"] = "Basic " + base64.b64encode(urllib.parse.unquote(who).encode()).decode()
+    url = urllib.parse.urlunsplit(parts._replace(netloc=host))
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310
     with urllib.request.urlopen(request, timeout=TIMEOUT, context=context) as answer:  # noqa: S310
         found = answer.read(LARGEST + 1)
     if len(found) > LARGEST:

@@ -65,11 +65,12 @@ def read(name: str, shapes: Shapes, source: Path | None = None) -> dict[str, Any
 
 def check(arrays: Mapping[str, np.ndarray], shapes: Shapes, where: str) -> None:
     """Every expected array is there and has its shape."""
+    again = "delete the folder and run `dqd fetch faces`"
     for key, shape in shapes.items():
         if key not in arrays:
-            raise ValueError(f"{where}: the array {key!r} is missing; delete the folder and run `dqd fetch faces`")
+            raise ValueError(f"{where}: the array {key!r} is missing; {again}")
         if arrays[key].shape != shape:
-            raise ValueError(f"{where}: {key}: expected {shape}, got {arrays[key].shape}; run `dqd fetch faces` again")
+            raise ValueError(f"{where}: {key}: expected {shape}, got {arrays[key].shape}; {again}")
 
 
 def nested(arrays: Mapping[str, Any]) -> dict[str, Any]:
