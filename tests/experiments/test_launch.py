@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from distributed import LocalCluster
@@ -165,6 +167,8 @@ def test_the_suite_file_tells_settings_and_time(finished):
     content = json.loads((folder / "suite.json").read_text())
     assert [cell["id"] for cell in content["cells"]] == [cell.id for cell in suite.cells]
     assert 0 < content["execution_seconds"] < content["seconds"]
+    assert content["jax"] == jax.__version__
+    assert datetime.date.fromisoformat(content["date"]) >= datetime.date(2026, 11, 15)
     assert "4 of 4 trials to run" in SAID[0]
 
 

@@ -15,6 +15,8 @@ import json
 import os
 import time
 from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -123,4 +125,5 @@ def _add_time(folder: Path, seconds: float, execution: float, where: str) -> Non
     content["seconds"] += seconds
     content["execution_seconds"] += execution
     content["device"] = where or content["device"]
+    content.update(jax=version("jax"), date=date.today().isoformat())
     _write_json(folder / "suite.json", content)
