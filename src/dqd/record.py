@@ -8,6 +8,7 @@
         archive.safetensors   the elites (cell, objective, measures, solutions, found) and the grid
         state.safetensors     all the rest that the search needs to go on
     views/000001000.safetensors   small pictures of the archive over time: cell, objective
+    failures.jsonl            evaluations that failed, if any did
     lock                      who is writing
 
 A checkpoint is written aside and renamed, so it is whole or absent, and it never changes afterwards. Reading takes the
@@ -39,7 +40,7 @@ from dqd.manifest import TIMINGS as TIMINGS
 from dqd.manifest import Checkpoint, DamagedError, to_lines, verify, write_step
 from dqd.safe import load_json
 
-CONFIG, LOCK, STEPS, VIEWS = "config.json", "lock", "steps", "views"
+CONFIG, LOCK, STEPS, VIEWS, FAILURES = "config.json", "lock", "steps", "views", "failures.jsonl"
 
 T = TypeVar("T")
 
