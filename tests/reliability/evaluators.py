@@ -1,6 +1,7 @@
 """Evaluators that other processes import: NumPy only, so that a worker starts quickly."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -43,6 +44,35 @@ def raising(solutions):
     if bad(solutions).any():
         raise ArithmeticError("the simulation diverged")
     return sphere(solutions)
+
+
+class DivergedError(Exception):
+    """Cannot be unpickled: it is made of two things, and keeps one."""
+
+    def __init__(self, when, where):
+        super().__init__(f"diverged at {when} in {where}")
+
+
+def raising_an_odd_error(solutions):
+    if bad(solutions).any():
+        raise DivergedError(3, "a corner")
+    return sphere(solutions)
+
+
+def leaving(solutions):
+    if bad(solutions).any():
+        sys.exit(3)
+    return sphere(solutions)
+
+
+def spoiling(solutions):
+    """Overwrites what it is given, then raises."""
+    answer = sphere(solutions.copy())
+    spoiled = bad(solutions).any()
+    solutions[:] = 9
+    if spoiled:
+        raise ArithmeticError("the simulation diverged")
+    return answer
 
 
 def poisonous(solutions):

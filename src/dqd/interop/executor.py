@@ -119,6 +119,8 @@ class Pool:
             if task.exception() is not error:
                 raise
             raise WorkerDiedError("its worker was interrupted") from error  # a terminal sends Ctrl-C to all processes
+        except SystemExit as error:
+            raise RuntimeError(f"the evaluator called sys.exit({error.code!r})") from error
 
     def stop(self, tasks: Sequence[Future[Any]]) -> list[Future[Any]]:
         self._replace("an evaluation hangs", None)
