@@ -144,11 +144,11 @@ def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `run` that a record names."""
     match config:
         case {"seed": int(seed), "iterations": int(iterations), "command": {"set": dict(changes), **command}}:
-            given = command.get("options", {})
+            given: Any = command.get("options", {})
             known = isinstance(given, dict) and given.keys() <= set(options.LATENT)
             if known and all(isinstance(command.get(name), kind) for name, kind in COMMAND.items()):
                 assignments = [f"{name}={value}" for name, value in changes.items()]
-                begun: dict[str, Any] = {name: command[name] for name in COMMAND} | given
+                begun = {name: command[name] for name in COMMAND} | given
                 return begun | {"set_": assignments, "seed": seed, "iterations": iterations}
     raise ValueError(
         f"{folder}: config.json does not name a command of `dqd run`: it was changed; "
