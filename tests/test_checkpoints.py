@@ -1,8 +1,10 @@
 """Runs that go on: the same result as undisturbed, whatever interrupted them, and only with the same settings."""
 
 import os
+import shutil
 import signal
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -161,6 +163,30 @@ def test_settings_count_from_the_start_not_from_the_first_checkpoint(tmp_path):
     with pytest.raises(SettingsChangedError, match="seed: 0 there, 1 here"):
         illuminate(tmp_path / "run", seed=1)
     assert illuminate(tmp_path / "run").iterations == 40
+
+
+def test_a_run_that_lost_its_checkpoints_begins_anew_and_says_so(undisturbed, tmp_path):
+    folder = Path(shutil.copytree(undisturbed[1], tmp_path / "run"))
+    shutil.rmtree(folder / "steps")
+    (folder / "steps").mkdir()
+    with pytest.warns(UserWarning, match="left no checkpoint; it begins anew"):
+        again = illuminate(folder, until=at(10))
+    assert again.iterations == 10
+    assert max(int(view.stem) for view in (folder / "views").iterdir()) <= 10
+
+
+def test_of_many_settings_that_changed_some_are_named(undisturbed):
+    with pytest.raises(SettingsChangedError, match=r"x0\[4\].*; and 2 more\)"):
+        illuminate(
+            undisturbed[1],
+            x0=jnp.ones(6),
+            seed=4,
+            initial_sigma=2.0,
+            bounds=(-1, 1),
+            qd_score_offset=1.0,
+            archive_minimum=0.0,
+            archive_learning_rate=0.5,
+        )
 
 
 def test_a_saved_result_is_no_run_to_go_on_with(undisturbed, tmp_path):

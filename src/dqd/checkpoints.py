@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from dqd.writer import MOST_VIEWS, Writer
 CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
     f"archive/{name}": name for name in ("solutions", "objective", "measures", "found")
 }
+NAMED = 10  # settings that changed; of more, only their number is said
 SHARE = 0.01  # of the time may go into checkpoints; when they take long, they become rarer
 
 
@@ -69,9 +71,15 @@ class Checkpoints:
     def restore(self, search: Search, empty: Archive, x0: Array) -> tuple[SearchState, History] | None:
         """State and history of the newest checkpoint, if there is one. Its settings must agree with ours."""
         self._check_settings()
+        begun = (self.writer.folder / record.CONFIG).exists()
         self.writer.configure(self.config)
         checkpoint = self.writer.latest
         if checkpoint is None:
+            if begun:
+                warnings.warn(
+                    f"{self.writer.folder}: a run began there but left no checkpoint; it begins anew", stacklevel=3
+                )
+                self.writer.forget_views_after(0)
             return None
         arrays = checkpoint.arrays(record.STATE)
         history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
@@ -99,8 +107,9 @@ class Checkpoints:
         then, now = ({name: config.get(name) for name in SETTINGS} for config in (there, self.config))
         changed = list(differences(then, now))
         if changed:
+            more = [f"and {len(changed) - NAMED} more"] if len(changed) > NAMED else []
             raise SettingsChangedError(
-                f"{folder} holds a run of other settings ({'; '.join(changed)}); "
+                f"{folder} holds a run of other settings ({'; '.join(changed[:NAMED] + more)}); "
                 "give these again to go on with it, or choose another folder"
             )
         if checkpoint is None:

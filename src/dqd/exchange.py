@@ -18,8 +18,9 @@ from dqd.saved import SavedArchive
 
 
 def load(path: Source) -> SavedArchive:
-    """The archive in the folder of a run, or in a file that was exported."""
-    if Path(path).is_dir():
+    """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported."""
+    folder, _ = record.locate(Path(path))
+    if folder.is_dir():
         run = record.read(path)
         offset = run.config.get("qd_score_offset", 0.0)
         return _archive(path, {"qd_score_offset": offset, **run.arrays}, run.config, run.metrics)

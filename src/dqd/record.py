@@ -72,7 +72,7 @@ def newest(folder: str | os.PathLike[str], use: Callable[[Checkpoint], T]) -> T:
 
     Nothing is locked. When a writer removes a checkpoint while it is looked at, its newer ones are looked at instead.
     """
-    run, part = _locate(Path(folder))
+    run, part = locate(Path(folder))
     damaged: dict[str, str] = {}
     while places := [place for place in step_folders(run) if place.name not in damaged]:
         place = places[0]
@@ -120,7 +120,7 @@ def check_format(folder: Path) -> None:
         raise ValueError(f"{folder}: record format {found!r}, this version reads {FORMAT}")
 
 
-def _locate(folder: Path) -> tuple[Path, str]:
+def locate(folder: Path) -> tuple[Path, str]:
     """The run and, for runs/x/seed-3 of a run of several seeds, the part of it."""
     if re.fullmatch(r"seed-\d+", folder.name) and not folder.exists() and (folder.parent / STEPS).is_dir():
         return folder.parent, folder.name
