@@ -296,6 +296,45 @@ def test_a_disk_that_fails_at_any_call_leaves_the_last_checkpoint_and_says_what_
         assert list(folder.rglob(".dqd-*")) == []
 
 
+class Diary:
+    """`os`, which notes what is synced and what is renamed, by path."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, Path]] = []
+        self.open_files: dict[int, Path] = {}
+        calls = {"open": self._open, "fsync": self._fsync, "rename": self._rename}
+        self.os = types.SimpleNamespace(**{**vars(os), **calls})
+
+    def _open(self, path, *arguments):
+        file = os.open(path, *arguments)
+        self.open_files[file] = Path(path)
+        return file
+
+    def _fsync(self, file):
+        self.done.append(("synced", self.open_files[file]))
+
+    def _rename(self, source, target):
+        self.done += [("renamed", Path(source)), ("appeared", Path(target))]
+        os.rename(source, target)
+
+
+def test_what_is_renamed_was_synced_before_and_its_folder_is_synced_after(tmp_path, monkeypatch):
+    """A power cut cannot be had in a test; the order of calls that survives one can."""
+    diary, folder = Diary(), tmp_path / "run"
+    monkeypatch.setattr(durable, "os", diary.os)
+    with Writer(folder) as run:
+        run.configure(CONFIG)
+        run.commit(1, CONFIG, {"iterations": 1}, files(1))
+    renamed = {source: i for i, (what, source) in enumerate(diary.done) if what == "renamed"}
+    assert len(renamed) == 2  # config.json and the checkpoint
+    for source, i in renamed.items():
+        target = diary.done[i + 1][1]
+        held = [source / path.name for path in target.iterdir()] if target.is_dir() else []
+        assert {("synced", path) for path in (source, *held)} <= set(diary.done[:i])
+        assert ("synced", target.parent) in diary.done[i:]
+    assert {("synced", path) for path in (tmp_path, folder)} <= set(diary.done)  # which hold new folders
+
+
 def test_a_new_folder_that_cannot_be_made_is_named(tmp_path):
     with Disk(1, errno.EROFS), pytest.raises(CheckpointError, match="Read-only file system"):
         go_on(tmp_path / "deep" / "run")
