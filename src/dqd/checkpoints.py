@@ -23,6 +23,7 @@ from dqd.describe import SettingsChangedError, differences
 from dqd.history import METRICS, History
 from dqd.progress import CompileClock
 from dqd.result import ROWS, SETTINGS, Result, Results, thinned
+from dqd.safe import UnreadableError
 from dqd.search import Search, SearchState
 from dqd.writer import MOST_VIEWS, Writer
 
@@ -81,15 +82,30 @@ class Checkpoints:
                 )
                 self.writer.forget_views_after(0)
             return None
-        arrays = checkpoint.arrays(record.STATE)
-        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
-        shapes = _shapes(search, empty, x0, self.config.get("seeds"))
-        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
+        try:
+            state, history = self._stored(checkpoint, search, empty, x0)
+        except UnreadableError:
+            raise
+        except (ValueError, TypeError, LookupError) as error:
+            raise UnreadableError(
+                checkpoint.folder, str(error), "begin elsewhere, or restore it from a copy"
+            ) from error
         self.timings = checkpoint.lines(record.TIMINGS)
         if self.timings:
             self.clock.earlier = (self.timings[-1]["seconds"], self.timings[-1]["compile_seconds"])
         self.kept = self.viewed = checkpoint.step
         self.writer.forget_views_after(checkpoint.step)
+        return state, history
+
+    def _stored(
+        self, checkpoint: record.Checkpoint, search: Search, empty: Archive, x0: Array
+    ) -> tuple[SearchState, History]:
+        arrays = checkpoint.arrays(record.STATE)
+        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
+        shapes = _shapes(search, empty, x0, self.config.get("seeds"))
+        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
+        if history.done != checkpoint.step or np.any(np.asarray(state.iteration) != checkpoint.step):
+            raise ValueError(f"the checkpoint does not fit: its numbers are not those of iteration {checkpoint.step}")
         return state, history
 
     def _cells(self, checkpoint: record.Checkpoint, empty: Archive) -> dict[str, np.ndarray]:
