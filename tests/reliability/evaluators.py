@@ -87,6 +87,11 @@ def hanging(solutions):
     return sphere(solutions)
 
 
+def lingering(solutions):
+    print("evaluating", flush=True)
+    time.sleep(3600)
+
+
 def with_holes(solutions):
     """What is left of a misbehaving evaluator when its bad solutions are skipped."""
     objective, measures = sphere(solutions)

@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -328,6 +329,32 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_and_still_ends_well(tmp_path):
     words, errors = program.communicate(timeout=60)
     assert program.returncode == 0, errors
     assert words.splitlines()[-1] == "interrupted 0 True"
+
+
+LINGERING = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from reliability.evaluators import lingering
+if __name__ == "__main__":
+    from reliability.test_workers import processes, run
+    run(lingering, lambda: processes(2))
+"""
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_pool(tmp_path):
+    (tmp_path / "script.py").write_text(LINGERING)
+    program = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert program.stdout.readline() == "evaluating\n"
+    program.send_signal(signal.SIGINT)  # to this process only, not to those of its pool
+    while "stopping after this chunk" not in program.stderr.readline():
+        pass
+    program.send_signal(signal.SIGINT)
+    told = time.monotonic()
+    _, words = program.communicate(timeout=30)  # until the pool's processes have ended, too
+    assert time.monotonic() - told < 10
+    assert "KeyboardInterrupt" in words
 
 
 def test_a_script_without_a_main_guard_is_told_so(tmp_path):
