@@ -14,7 +14,7 @@ from reliability import evaluators
 
 import dqd
 from dqd.interop import worker
-from dqd.interop.executor import check_address
+from dqd.interop.executor import check_address, connect
 
 pytestmark = pytest.mark.quick
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
@@ -232,3 +232,8 @@ def test_unencrypted_only_to_this_machine(address, fine):
 
 def test_insecure_is_a_choice():
     check_address("tcp://cluster.example.org:8786", insecure=True)
+
+
+def test_an_encrypted_cluster_without_a_certificate_is_explained():
+    with pytest.raises(ConnectionError, match=r"no certificate; set one in Dask's configuration"):
+        connect("tls://127.0.0.1:1")

@@ -270,6 +270,11 @@ def connect(address: str, insecure: bool = False) -> Any:
         raise ConnectionError(
             f"no Dask scheduler answers at {address}; start one with `dask scheduler` ({error})"
         ) from error
+    except TypeError as error:
+        raise ConnectionError(
+            f"executor: {address} is encrypted, and this process has no certificate; set one in Dask's configuration "
+            f"(distributed.comm.tls), or give a Client with a Security ({error})"
+        ) from error
 
 
 def check_address(address: str, insecure: bool, name: str = "executor") -> None:
