@@ -24,6 +24,7 @@ from conformance.table import (
 )
 
 import dqd
+from dqd import told
 from dqd.domains import Arm, LinearProjection
 from dqd.emitters.emitter import no_restarts, usable
 from dqd.types import Points, Proposal, pytree
@@ -58,6 +59,11 @@ def test_the_same_on_a_problem_of_its_own_at_the_papers_batch_size_and_fully_opt
 def real_torch(array):
     torch = pytest.importorskip("torch")
     return torch.tensor(np.asarray(array), requires_grad=True)
+
+
+def test_numbers_in_bfloat16_are_understood():
+    torch = pytest.importorskip("torch")
+    assert told.to_numpy(torch.tensor([0.5, 2.0], dtype=torch.bfloat16)).tolist() == [0.5, 2.0]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, Tensor, np.ndarray.tolist, real_torch])

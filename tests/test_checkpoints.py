@@ -1,8 +1,10 @@
 """Runs that go on: the same result as undisturbed, whatever interrupted them, and only with the same settings."""
 
 import os
+import shutil
 import signal
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +16,7 @@ from safetensors.numpy import load_file
 from small import score
 
 import dqd
-from dqd import checkpoints, compiled, record, run
+from dqd import checkpoints, compiled, durable, manifest, record, run
 from dqd.checkpoints import Checkpoints, NoCheckpoints, from_arrays, to_arrays
 from dqd.describe import SettingsChangedError
 from dqd.history import History
@@ -161,6 +163,61 @@ def test_settings_count_from_the_start_not_from_the_first_checkpoint(tmp_path):
     with pytest.raises(SettingsChangedError, match="seed: 0 there, 1 here"):
         illuminate(tmp_path / "run", seed=1)
     assert illuminate(tmp_path / "run").iterations == 40
+
+
+def test_a_run_that_lost_its_checkpoints_begins_anew_and_says_so(undisturbed, tmp_path):
+    folder = Path(shutil.copytree(undisturbed[1], tmp_path / "run"))
+    shutil.rmtree(folder / "steps")
+    (folder / "steps").mkdir()
+    with pytest.warns(UserWarning, match="left no checkpoint; it begins anew"):
+        again = illuminate(folder, until=at(10))
+    assert again.iterations == 10
+    assert max(int(view.stem) for view in (folder / "views").iterdir()) <= 10
+
+
+def test_views_of_a_future_that_was_lost_are_dropped(tmp_path):
+    illuminate(tmp_path / "run", until=at(10))
+    lost = tmp_path / "run" / "views" / "000000030.safetensors"  # of a run that was killed after its last checkpoint
+    lost.touch()
+    illuminate(tmp_path / "run", until=at(20))
+    assert not lost.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        (record.STATE, lambda arrays: arrays.pop("history/iteration"), "history/iteration"),
+        (record.STATE, lambda arrays: arrays.update({"history/best": np.float32(1)}), "too many indices"),
+        (record.STATE, lambda arrays: arrays.update(iteration=np.int32(-5)), "not those of iteration 40"),
+        (record.STATE, lambda arrays: arrays.pop("x0"), "missing x0"),
+        (record.ARCHIVE, lambda arrays: arrays.pop("cell"), "cell"),
+        (record.ARCHIVE, lambda arrays: arrays.update(cell=arrays["cell"] + 0.5), "integer"),
+    ],
+)
+def test_a_checkpoint_that_is_whole_but_wrong_is_refused_by_name(undisturbed, tmp_path, file, change, words):
+    folder = Path(shutil.copytree(undisturbed[1], tmp_path / "run"))
+    (place,) = record.step_folders(folder)
+    about, arrays = record.verify(place), load_file(place / file)
+    change(arrays)
+    (place / file).unlink()
+    about["files"][file] = durable.write_file(place / file, {name: np.asarray(array) for name, array in arrays.items()})
+    (place / manifest.MANIFEST).write_bytes(manifest._seal(about))
+    with pytest.raises(dqd.UnreadableError, match=f"steps/000000040: .*{words}"):
+        illuminate(folder, iterations=50)
+
+
+def test_of_many_settings_that_changed_some_are_named(undisturbed):
+    with pytest.raises(SettingsChangedError, match=r"x0\[4\].*; and 2 more\)"):
+        illuminate(
+            undisturbed[1],
+            x0=jnp.ones(6),
+            seed=4,
+            initial_sigma=2.0,
+            bounds=(-1, 1),
+            qd_score_offset=1.0,
+            archive_minimum=0.0,
+            archive_learning_rate=0.5,
+        )
 
 
 def test_a_saved_result_is_no_run_to_go_on_with(undisturbed, tmp_path):

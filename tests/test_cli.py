@@ -254,6 +254,21 @@ def test_a_run_of_ones_own_function_is_resumed_by_the_call_that_began_it(tmp_pat
     assert "is not the record of a run" in call("resume", tmp_path, code=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        *(("seed", None), ("iterations", "x"), ("command", [1]), ("command", {"domain": "arm"})),
+        *(("set", [1]), ("n", "20"), ("options", {"out": "elsewhere"}), ("options", {"bogus": 1})),
+    ],
+)
+def test_resume_of_a_record_that_was_changed_says_so(tmp_path: Path, part: str, value: object) -> None:
+    command = {"domain": "arm", "algorithm": "cma-mega", "n": 8, "resolution": 10, "x64": False, "set": {}}
+    config = {"format": record.FORMAT, "seed": 0, "iterations": 20, "command": command}
+    (config if part in config else command)[part] = value
+    (tmp_path / "config.json").write_bytes(record.to_json(config))
+    assert "does not name a command of `dqd run`" in call("resume", tmp_path, code=2).stderr
+
+
 # The paper's tables ---------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Archives to files and back, to the bit; from runs, from pyribs; and without JAX on the reading side."""
 
+import errno
 import math
 import os
 import subprocess
@@ -196,12 +197,28 @@ def test_in_a_coarser_grid_the_best_of_each_cell_stays(theirs):
     [
         (lambda frame: frame.drop(columns="objective"), "expected columns objective"),
         (lambda frame: frame.drop(columns="measures_1"), "the grid has 2 measures, the archive 1"),
+        (lambda frame: frame.drop(columns="measures_0"), "measures_0 is missing"),
+        (lambda frame: frame.drop(columns="solution_1"), "solution_1 is missing among 2 columns"),
         (lambda frame: frame.assign(objective=np.nan), "finite"),
+        (lambda frame: frame.assign(objective="a"), r"expected real numbers, got others \(could not convert"),
+        (lambda frame: frame.assign(objective=1j), r"expected real numbers, got others \(complex"),
     ],
 )
 def test_what_is_not_an_archive_of_pyribs_is_refused(theirs, change, message):
     with pytest.raises(ValueError, match=message):
         dqd.from_pyribs(change(theirs.data(return_type="pandas")), GRID)
+
+
+def test_what_is_neither_a_frame_nor_a_path_is_refused(theirs):
+    with pytest.raises(TypeError, match="expected a DataFrame or the path of a CSV, got list"):
+        dqd.from_pyribs([1, 2], GRID)
+
+
+def test_other_columns_of_pyribs_are_left_alone(theirs, tmp_path):
+    frame = theirs.data(return_type="pandas")
+    more = frame.assign(metadata="words", objective_note="words", solution_id="words", threshold=1.0)
+    more.to_csv(tmp_path / "more.csv")  # with the index of the frame as well
+    assert_same(dqd.from_pyribs(frame, GRID), dqd.from_pyribs(tmp_path / "more.csv", GRID))
 
 
 # What is refused ------------------------------------------------------------------------------------------------------
@@ -245,6 +262,39 @@ def test_other_kinds_of_files_are_refused_by_name(tmp_path, name):
         dqd.load(tmp_path / name)
     with pytest.raises(ValueError, match=r"expected a file that ends in \.parquet"):
         made().save(tmp_path / name)
+
+
+def test_a_table_that_lost_a_column_is_refused(tmp_path):
+    path = made().save(tmp_path / "archive.csv")
+    about = path.read_text().splitlines()[0]
+    pandas.read_csv(path, comment="#").drop(columns="solution_1").to_csv(tmp_path / "rest.csv", index=False)
+    path.write_text(f"{about}\n{(tmp_path / 'rest.csv').read_text()}")
+    with pytest.raises(dqd.UnreadableError, match="solution_1 is missing"):
+        dqd.load(path)
+
+
+@pytest.mark.parametrize(("suffix", "n"), [(".parquet", 9_995), (".csv", 70_000)])
+def test_no_table_is_written_that_is_too_wide_to_be_read(tmp_path, suffix, n):
+    grid = ((0.0,), (1.0,), (2,))
+    for width, fits in ((n, True), (n + 1_000, False)):
+        archive = dqd.from_pyribs(
+            {"objective": [1.0], "measures_0": [0.1]} | {f"solution_{i}": [0.5] for i in range(width)}, grid
+        )
+        if fits:
+            assert_same(archive, dqd.load(archive.save(tmp_path / f"fits{suffix}")))
+        else:
+            with pytest.raises(ValueError, match=r"too wide .*choose \.npz"):
+                archive.save(tmp_path / f"wide{suffix}")
+    assert [path.name for path in tmp_path.iterdir()] == [f"fits{suffix}"]
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match=r"could not write the archive: No space left on device: '.*archive.npz'"):
+        made().save(tmp_path / "archive.npz")
 
 
 def test_a_failed_export_leaves_nothing_and_spares_what_was_there(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Common mistakes, and the words that help out of each: which argument, what was expected, what was given."""
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -68,6 +70,14 @@ MISTAKES = [
     (lambda: run(lambda x: (x, x[:2])), ValueError, ["objective", "one number", "(3,)"]),
     (lambda: run(lambda x: (x[0], x)), ValueError, ["measures", "(2,)", "(3,)"]),
     (lambda: run(lambda x: (jnp.argmax(x), x[:2])), TypeError, ["objective", "differentiated", "int32"]),
+    (
+        lambda: run(lambda x: (np.sum(np.asarray(x)), np.asarray(x)[:2])),
+        TypeError,
+        ["score", "jax.numpy", "evaluator="],
+    ),
+    (lambda: run(lambda x: (math.sin(x[0]), x[:2])), TypeError, ["score", "jax.numpy", "evaluator="]),
+    (lambda: run(lambda x: (x[0] if x[0] > 0 else -x[0], x[:2])), TypeError, ["score", "jnp.where", "`if`"]),
+    (lambda: run(lambda x: (x.detach().sum(), x[:2])), AttributeError, ["score", "detach", "evaluator="]),
     (lambda: run(dqd.Arm), TypeError, ["class Arm", "Arm(...)"]),
     (lambda: run("score"), TypeError, ["score", "function", "str"]),
     # illuminate

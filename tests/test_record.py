@@ -112,6 +112,7 @@ def test_every_seed_is_read_by_a_name_of_its_own(tmp_path, saved):
         results.save(folder)
     for each in results:
         back = record.read(folder / f"seed-{each.seed}")
+        assert dqd.load(folder / f"seed-{each.seed}").objective.tolist() == back.arrays["objective"].tolist()
         assert back.config["summary"]["seed"] == each.seed
         assert back.config["seeds"] == [3, 8]
         np.testing.assert_array_equal(back.arrays["objective"], each.elites.objective)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,12 +23,14 @@ from dqd.describe import SettingsChangedError, differences
 from dqd.history import METRICS, History
 from dqd.progress import CompileClock
 from dqd.result import ROWS, SETTINGS, Result, Results, thinned
+from dqd.safe import UnreadableError
 from dqd.search import Search, SearchState
 from dqd.writer import MOST_VIEWS, Writer
 
 CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
     f"archive/{name}": name for name in ("solutions", "objective", "measures", "found")
 }
+NAMED = 10  # settings that changed; of more, only their number is said
 SHARE = 0.01  # of the time may go into checkpoints; when they take long, they become rarer
 
 
@@ -69,19 +72,40 @@ class Checkpoints:
     def restore(self, search: Search, empty: Archive, x0: Array) -> tuple[SearchState, History] | None:
         """State and history of the newest checkpoint, if there is one. Its settings must agree with ours."""
         self._check_settings()
+        begun = (self.writer.folder / record.CONFIG).exists()
         self.writer.configure(self.config)
         checkpoint = self.writer.latest
         if checkpoint is None:
+            if begun:
+                warnings.warn(
+                    f"{self.writer.folder}: a run began there but left no checkpoint; it begins anew", stacklevel=3
+                )
+                self.writer.forget_views_after(0)
             return None
-        arrays = checkpoint.arrays(record.STATE)
-        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
-        shapes = _shapes(search, empty, x0, self.config.get("seeds"))
-        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
+        try:
+            state, history = self._stored(checkpoint, search, empty, x0)
+        except UnreadableError:
+            raise
+        except (ValueError, TypeError, LookupError) as error:
+            raise UnreadableError(
+                checkpoint.folder, str(error), "begin elsewhere, or restore it from a copy"
+            ) from error
         self.timings = checkpoint.lines(record.TIMINGS)
         if self.timings:
             self.clock.earlier = (self.timings[-1]["seconds"], self.timings[-1]["compile_seconds"])
         self.kept = self.viewed = checkpoint.step
         self.writer.forget_views_after(checkpoint.step)
+        return state, history
+
+    def _stored(
+        self, checkpoint: record.Checkpoint, search: Search, empty: Archive, x0: Array
+    ) -> tuple[SearchState, History]:
+        arrays = checkpoint.arrays(record.STATE)
+        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
+        shapes = _shapes(search, empty, x0, self.config.get("seeds"))
+        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
+        if history.done != checkpoint.step or np.any(np.asarray(state.iteration) != checkpoint.step):
+            raise ValueError(f"the checkpoint does not fit: its numbers are not those of iteration {checkpoint.step}")
         return state, history
 
     def _cells(self, checkpoint: record.Checkpoint, empty: Archive) -> dict[str, np.ndarray]:
@@ -99,8 +123,9 @@ class Checkpoints:
         then, now = ({name: config.get(name) for name in SETTINGS} for config in (there, self.config))
         changed = list(differences(then, now))
         if changed:
+            more = [f"and {len(changed) - NAMED} more"] if len(changed) > NAMED else []
             raise SettingsChangedError(
-                f"{folder} holds a run of other settings ({'; '.join(changed)}); "
+                f"{folder} holds a run of other settings ({'; '.join(changed[:NAMED] + more)}); "
                 "give these again to go on with it, or choose another folder"
             )
         if checkpoint is None:

@@ -6,6 +6,7 @@ full or broken disk goes through `os` of this module, where the tests make each 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -85,7 +86,8 @@ def remove_folder(path: Path) -> None:
     """Gone at once under its name, so that nobody reads half of it; then file by file."""
     aside = path.with_name(f"{TEMPORARY}{path.name}-{os.getpid()}-gone")
     os.rename(path, aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        _remove(aside)
 
 
 def remove_temporary(folder: Path, name: str | None = None) -> None:
@@ -93,10 +95,15 @@ def remove_temporary(folder: Path, name: str | None = None) -> None:
     for path in folder.glob(f"{TEMPORARY}*"):
         if name is not None and not re.fullmatch(re.escape(TEMPORARY + name) + r"-\d+", path.name):
             continue
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """A file, or a folder and all that is in it; of a link, the link alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def digest_of(path: Path) -> str:

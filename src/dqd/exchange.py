@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from dqd.saved import SavedArchive
 
 
 def load(path: Source) -> SavedArchive:
-    """The archive in the folder of a run, or in a file that was exported."""
-    if Path(path).is_dir():
+    """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported."""
+    folder, _ = record.locate(Path(path))
+    if folder.is_dir():
         run = record.read(path)
         offset = run.config.get("qd_score_offset", 0.0)
         return _archive(path, {"qd_score_offset": offset, **run.arrays}, run.config, run.metrics)
@@ -70,11 +72,14 @@ def _from_columns(path: Source, about: Mapping[str, Any], columns: Mapping[str, 
         raise UnreadableError(path, "the grid is missing", "dqd.from_pyribs reads tables without one, given the grid")
     arrays: dict[str, Any] = {name: about[name] for name in GRID if name in about}
     single = {"cell": "cell", "objective": "objective", "found": "found"}
-    many = {"measures": "measure", "solutions": "solution"}
+    try:
+        many = {"measures": _numbered(columns, "measure"), "solutions": _numbered(columns, "solution")}
+    except ValueError as error:
+        raise UnreadableError(path, str(error), "the file was changed") from None
     for name, kind in kinds.items():
         if name in single and name in columns:
             arrays[name] = _exactly(path, name, columns[name], kind)
-        elif name in many and (parts := _numbered(columns, many[name])):
+        elif parts := many.get(name):
             arrays[name] = _exactly(path, name, np.stack(parts, axis=1), kind)
     return arrays
 
@@ -88,11 +93,13 @@ def _exactly(path: Source, name: str, values: np.ndarray, kind: str) -> np.ndarr
 
 
 def _numbered(columns: Mapping[str, np.ndarray], name: str) -> list[np.ndarray]:
-    """name_0, name_1, ... as far as they go."""
-    count = 0
-    while f"{name}_{count}" in columns:
-        count += 1
-    return [columns[f"{name}_{i}"] for i in range(count)]
+    """name_0, name_1, ... without a gap."""
+    there = {column for column in columns if re.fullmatch(rf"{name}_\d+", column)}
+    names = [f"{name}_{i}" for i in range(len(there))]
+    missing = [column for column in names if column not in there]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing among {len(there):,} columns {name}_...")
+    return [columns[column] for column in names]
 
 
 # Others' archives -----------------------------------------------------------------------------------------------------
@@ -106,9 +113,11 @@ def from_pyribs(frame: Any, grid: Any) -> SavedArchive:
     """
     lower, upper, shape = grid if isinstance(grid, tuple | list) else (grid.lower, grid.upper, grid.shape)
     if isinstance(frame, str | os.PathLike):
-        _, columns = load_csv(frame, ("objective", "measure", "behavior", "solution"))
-    else:
+        _, columns = load_csv(frame, ("objective", "measures", "measure", "behavior", "solution"))
+    elif hasattr(frame, "keys"):
         columns = {str(name): np.asarray(frame[name]) for name in frame}
+    else:
+        raise TypeError(f"from_pyribs: expected a DataFrame or the path of a CSV, got {type(frame).__name__}")
     measures = next((parts for name in ("measures", "measure", "behavior") if (parts := _numbered(columns, name))), [])
     solutions = _numbered(columns, "solution")
     if "objective" not in columns or not measures or not solutions:
@@ -121,7 +130,7 @@ def from_pyribs(frame: Any, grid: Any) -> SavedArchive:
 
 def _placed(objective: np.ndarray, measures: np.ndarray, solutions: np.ndarray, *grid: Any) -> SavedArchive:
     """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
-    objective, measures, solutions = (_floating(array) for array in (objective, measures, solutions))
+    objective, measures, solutions = map(_floating, (objective, measures, solutions))
     if not (np.isfinite(objective).all() and np.isfinite(measures).all() and np.isfinite(solutions).all()):
         raise ValueError("from_pyribs: expected finite numbers, got NaN or infinity")
     lower, upper = (tuple(float(edge) for edge in np.atleast_1d(edges)) for edges in grid[:2])
@@ -135,4 +144,10 @@ def _placed(objective: np.ndarray, measures: np.ndarray, solutions: np.ndarray, 
 
 
 def _floating(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, array.dtype if array.dtype in (np.float32, np.float64) else np.float64)
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    try:
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return np.ascontiguousarray(array, kind)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"from_pyribs: expected real numbers, got others ({error})") from None

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dqd.safe.files import MAX_ARRAYS, MAX_HEADER_BYTES
+
 if TYPE_CHECKING:
     from dqd.saved import SavedArchive
 
@@ -36,8 +38,12 @@ def save(archive: SavedArchive, path: Source, *, solutions: bool = True) -> Path
         write(archive, aside, solutions)
         Path(aside).chmod(0o644)
         Path(aside).replace(target)
-    except BaseException:
+    except BaseException as error:
         Path(aside).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:
+            raise OSError(
+                error.errno, f"could not write the archive: {os.strerror(error.errno)}", str(target)
+            ) from error
         raise
     return target
 
@@ -52,8 +58,17 @@ def _to_npz(archive: SavedArchive, path: str, solutions: bool) -> None:
     np.savez(path, allow_pickle=False, **archive.arrays(solutions))
 
 
+def _too_wide(columns: Mapping[str, Any]) -> ValueError:
+    return ValueError(
+        f"an archive of {len(columns):,} columns is too wide for a table that dqd.load reads; "
+        "choose .npz or .safetensors, or leave the solutions out"
+    )
+
+
 def _to_csv(archive: SavedArchive, path: str, solutions: bool) -> None:
     columns = archive.columns(solutions)
+    if len(",".join(columns)) + 1 >= MAX_HEADER_BYTES:
+        raise _too_wide(columns)
     with Path(path).open("w", newline="") as file:
         file.write(f"# {json.dumps(_about(archive, solutions))}\n")
         rows = csv.writer(file, lineterminator="\n")
@@ -70,6 +85,8 @@ def _to_parquet(archive: SavedArchive, path: str, solutions: bool) -> None:
     except ImportError:
         raise ImportError("writing Parquet needs pyarrow: pip install 'dqd[parquet]'") from None
     columns = {name: np.ascontiguousarray(column) for name, column in archive.columns(solutions).items()}
+    if len(columns) > MAX_ARRAYS:
+        raise _too_wide(columns)
     fields = [pyarrow.field(name, pyarrow.from_numpy_dtype(c.dtype), nullable=False) for name, c in columns.items()]
     schema = pyarrow.schema(fields, metadata={"dqd": json.dumps(_about(archive, solutions))})
     pyarrow.parquet.write_table(

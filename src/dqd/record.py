@@ -8,6 +8,7 @@
         archive.safetensors   the elites (cell, objective, measures, solutions, found) and the grid
         state.safetensors     all the rest that the search needs to go on
     views/000001000.safetensors   small pictures of the archive over time: cell, objective
+    failures.jsonl            evaluations that failed, if any did
     lock                      who is writing
 
 A checkpoint is written aside and renamed, so it is whole or absent, and it never changes afterwards. Reading takes the
@@ -39,7 +40,7 @@ from dqd.manifest import TIMINGS as TIMINGS
 from dqd.manifest import Checkpoint, DamagedError, to_lines, verify, write_step
 from dqd.safe import load_json
 
-CONFIG, LOCK, STEPS, VIEWS = "config.json", "lock", "steps", "views"
+CONFIG, LOCK, STEPS, VIEWS, FAILURES = "config.json", "lock", "steps", "views", "failures.jsonl"
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ def newest(folder: str | os.PathLike[str], use: Callable[[Checkpoint], T]) -> T:
 
     Nothing is locked. When a writer removes a checkpoint while it is looked at, its newer ones are looked at instead.
     """
-    run, part = _locate(Path(folder))
+    run, part = locate(Path(folder))
     damaged: dict[str, str] = {}
     while places := [place for place in step_folders(run) if place.name not in damaged]:
         place = places[0]
@@ -119,7 +120,7 @@ def check_format(folder: Path) -> None:
         raise ValueError(f"{folder}: record format {found!r}, this version reads {FORMAT}")
 
 
-def _locate(folder: Path) -> tuple[Path, str]:
+def locate(folder: Path) -> tuple[Path, str]:
     """The run and, for runs/x/seed-3 of a run of several seeds, the part of it."""
     if re.fullmatch(r"seed-\d+", folder.name) and not folder.exists() and (folder.parent / STEPS).is_dir():
         return folder.parent, folder.name

@@ -39,6 +39,10 @@ from dqd.types import Score
 from dqd.writer import Writer
 
 LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
+JAX_ONLY = (
+    "score is compiled, so it must use jax.numpy and decide with jnp.where instead of `if`; "
+    "for a function of NumPy or PyTorch give evaluator= instead"
+)
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 
 
@@ -316,7 +320,11 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
     try:
         outputs = jax.eval_shape(domain.score, x0)
     except (TypeError, ValueError, AttributeError) as error:
-        raise type(error)(f"score: failed on a solution of shape {x0.shape}: {error}") from error
+        words, *_ = str(error).splitlines() or [type(error).__name__]
+        traced = isinstance(error, jax.errors.JAXTypeError) or "Tracer" in words
+        hint = f". {JAX_ONLY}" if traced else ""
+        kind = next(kind for kind in (TypeError, ValueError, AttributeError) if isinstance(error, kind))
+        raise kind(f"score: failed on a solution of shape {x0.shape}: {words}{hint}") from error
     objective, measures = outputs
     k = tessellation.num_measures
     if objective.shape != ():

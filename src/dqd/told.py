@@ -17,6 +17,8 @@ def to_numpy(array: Any) -> np.ndarray:
     """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
+        if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
+            array = array.float()
     return np.asarray(array)
 
 

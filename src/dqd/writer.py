@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dqd import durable, record
-from dqd.record import CONFIG, LOCK, STEPS, VIEWS
+from dqd.record import CONFIG, FAILURES, LOCK, STEPS, VIEWS
 from dqd.safe import load_json
 
 KEPT = 3  # checkpoints
@@ -51,11 +52,11 @@ class Writer:
 
     def __enter__(self) -> Writer:
         _check_place(self.folder)
-        with _explained(self.folder, "prepare the folder", 4096):
+        with explained(self.folder, "prepare the folder", 4096):
             durable.make_folder(self.folder)
             self._lock = _lock(self.folder / LOCK)
         try:
-            with _explained(self.folder, "prepare the folder", 4096):
+            with explained(self.folder, "prepare the folder", 4096):
                 for folder in (self.folder, self.folder / STEPS, self.folder / VIEWS):
                     durable.make_folder(folder)
                     durable.remove_temporary(folder)
@@ -90,7 +91,7 @@ class Writer:
         content = record.to_json(config)
         path = self.folder / CONFIG
         if not path.is_file() or path.read_bytes() != content:
-            with _explained(path, "write the settings", len(content)):
+            with explained(path, "write the settings", len(content)):
                 durable.replace_file(path, content)
 
     def commit(
@@ -104,7 +105,7 @@ class Writer:
         place = self.folder / STEPS / f"{step:09d}"
         if place.name in self._valid:
             return
-        with _explained(place, f"write the checkpoint of iteration {step:,}", needed):
+        with explained(place, f"write the checkpoint of iteration {step:,}", needed):
             record.write_step(place.parent, step, config, summary, files)
             self._valid = [*self._valid, place.name][-KEPT:]
             for other in record.step_folders(self.folder):
@@ -117,18 +118,21 @@ class Writer:
         Nothing depends on views, so they are not synced: after a power cut the newest may be gone.
         """
         path = self.folder / VIEWS / f"{step:09d}.safetensors"
-        with _explained(path, "write a view", durable.size_of(arrays)):
+        with explained(path, "write a view", durable.size_of(arrays)):
             durable.replace_file(path, arrays, sync=False)
-            views = sorted(path.parent.glob("[0-9]*"), key=_step)
+            views = sorted(self._views(), key=_step)
             if len(views) > MOST_VIEWS:
                 _, crowded = min((_step(views[i + 1]) - _step(views[i - 1]), i) for i in range(1, len(views) - 1))
                 views[crowded].unlink()
 
     def forget_views_after(self, step: int) -> None:
         """Those of iterations that will be done again."""
-        for path in (self.folder / VIEWS).glob("[0-9]*"):
+        for path in self._views():
             if _step(path) > step:
                 path.unlink()
+
+    def _views(self) -> list[Path]:
+        return [path for path in (self.folder / VIEWS).glob("*.safetensors") if path.stem.isdecimal()]
 
 
 def _step(view: Path) -> int:
@@ -139,11 +143,25 @@ def _check_place(folder: Path) -> None:
     """A folder that is new, empty, or a run's."""
     if folder.is_dir():
         record.check_format(folder)
+        _check_kinds(folder)
         names = {path.name for path in folder.iterdir()}
         if STEPS in names or names <= {CONFIG, LOCK} or not names:
             return
     if folder.exists():
         raise FileExistsError(f"{folder} already exists and is not an empty folder; choose another name")
+
+
+def _check_kinds(folder: Path) -> None:
+    """What is written to, or removed from, lies in the folder itself: through a link it could be anybody's."""
+    kinds = {LOCK: stat.S_ISREG, FAILURES: stat.S_ISREG, STEPS: stat.S_ISDIR, VIEWS: stat.S_ISDIR}
+    for name, is_right in kinds.items():
+        with contextlib.suppress(FileNotFoundError):
+            if not is_right((folder / name).lstat().st_mode):
+                expected = "folder" if is_right is stat.S_ISDIR else "file"
+                raise FileExistsError(
+                    f"{folder / name} is a link, or no plain {expected}; a run is written to what lies in its folder, "
+                    "so move it there or choose another folder"
+                )
 
 
 def _lock(path: Path) -> int:
@@ -182,7 +200,8 @@ def _holder(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _explained(path: Path, what: str, needed: int) -> Iterator[None]:
+def explained(path: Path, what: str, needed: int) -> Iterator[None]:
+    """A disk that fails is named, with what was to be written and how much room that takes."""
     try:
         yield
     except OSError as error:

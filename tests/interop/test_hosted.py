@@ -1,8 +1,10 @@
 """Evaluations outside the compiled program: the same search as inside, and words for what does not fit."""
 
+import functools
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +14,7 @@ from reliability import evaluators
 
 import dqd
 from dqd.interop import worker
-from dqd.interop.executor import check_address
+from dqd.interop.executor import check_address, connect
 
 pytestmark = pytest.mark.quick
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
@@ -121,6 +123,27 @@ def test_the_settings_of_a_run_name_its_evaluator(tmp_path):
     assert names[2]["n"] == evaluators.N
 
 
+def scaled(scale, solutions):
+    objective, measures = evaluators.sphere(solutions)
+    return scale * objective, measures
+
+
+@dataclass
+class Scaled:
+    scale: float
+
+    def __call__(self, solutions):
+        return scaled(self.scale, solutions)
+
+
+@pytest.mark.parametrize("make", [lambda scale: functools.partial(scaled, scale), Scaled], ids=["partial", "dataclass"])
+def test_an_evaluator_of_another_setting_is_another_run(make, tmp_path):
+    run(make(1.0), iterations=1, out=tmp_path / "run")
+    with pytest.raises(ValueError, match=r"domain\.evaluator\..*: 1\.0 there, 2\.0 here"):
+        run(make(2.0), iterations=2, out=tmp_path / "run")
+    assert run(make(1.0), iterations=2, out=tmp_path / "run").iterations == 2
+
+
 def test_another_size_of_chunks_is_another_run(tmp_path):
     run(iterations=1, out=tmp_path / "run")
     with pytest.raises(ValueError, match="evaluation_chunk"):
@@ -209,3 +232,8 @@ def test_unencrypted_only_to_this_machine(address, fine):
 
 def test_insecure_is_a_choice():
     check_address("tcp://cluster.example.org:8786", insecure=True)
+
+
+def test_an_encrypted_cluster_without_a_certificate_is_explained():
+    with pytest.raises(ConnectionError, match=r"no certificate; set one in Dask's configuration"):
+        connect("tls://127.0.0.1:1")

@@ -1,6 +1,7 @@
 """Evaluators that other processes import: NumPy only, so that a worker starts quickly."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -45,6 +46,35 @@ def raising(solutions):
     return sphere(solutions)
 
 
+class DivergedError(Exception):
+    """Cannot be unpickled: it is made of two things, and keeps one."""
+
+    def __init__(self, when, where):
+        super().__init__(f"diverged at {when} in {where}")
+
+
+def raising_an_odd_error(solutions):
+    if bad(solutions).any():
+        raise DivergedError(3, "a corner")
+    return sphere(solutions)
+
+
+def leaving(solutions):
+    if bad(solutions).any():
+        sys.exit(3)
+    return sphere(solutions)
+
+
+def spoiling(solutions):
+    """Overwrites what it is given, then raises."""
+    answer = sphere(solutions.copy())
+    spoiled = bad(solutions).any()
+    solutions[:] = 9
+    if spoiled:
+        raise ArithmeticError("the simulation diverged")
+    return answer
+
+
 def poisonous(solutions):
     if bad(solutions).any():
         os._exit(1)
@@ -55,6 +85,11 @@ def hanging(solutions):
     if bad(solutions).any():
         time.sleep(3600)
     return sphere(solutions)
+
+
+def lingering(solutions):
+    print("evaluating", flush=True)
+    time.sleep(3600)
 
 
 def with_holes(solutions):

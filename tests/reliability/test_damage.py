@@ -201,6 +201,43 @@ def test_views_are_thinned_and_those_of_a_future_that_was_lost_are_dropped(tmp_p
     assert np.ptp(np.diff(steps)) <= 30  # evenly, as well as halves of gaps allow
 
 
+@pytest.mark.parametrize("name", ["lock", "failures.jsonl", "steps", "views"])
+def test_nothing_is_written_or_removed_through_a_link(copy, tmp_path, name):
+    """Somebody else's run could hold links to what is ours."""
+    ours = tmp_path / "ours"
+    (copy / name).rename(ours) if (copy / name).exists() else ours.write_text("precious")
+    (copy / name).symlink_to(ours)
+    before = {path: path.is_file() and path.read_bytes() for path in [ours, *ours.rglob("*")]}
+    with pytest.raises(FileExistsError, match=f"{name} is a link"):
+        go_on(copy)
+    assert {path: path.is_file() and path.read_bytes() for path in [ours, *ours.rglob("*")]} == before
+
+
+def test_of_links_inside_only_the_links_are_removed(copy, tmp_path):
+    (tmp_path / "ours" / "deep").mkdir(parents=True)
+    for link in (".dqd-x", "steps/.dqd-x", "steps/000000009", "views/000000009.safetensors"):
+        (copy / link).symlink_to(tmp_path / "ours")
+    with pytest.warns(UserWarning, match="000000009 is damaged"):
+        go_on(copy)
+    with Writer(copy) as run:
+        run.forget_views_after(4)
+    assert [path for path in copy.rglob("*") if path.is_symlink()] == []
+    assert (tmp_path / "ours" / "deep").is_dir()
+
+
+def test_files_of_ones_own_among_the_views_stay(tmp_path):
+    with Writer(tmp_path / "run") as run:
+        own = [tmp_path / "run" / "views" / name for name in ("000000009.png", "2026-notes.safetensors")]
+        for path in own:
+            path.write_text("mine")
+        for step in range(60):
+            run.view(step, {"cell": np.zeros(1, np.int32)})
+        run.forget_views_after(0)
+    assert sorted(path.name for path in own[0].parent.iterdir()) == sorted(
+        [*(p.name for p in own), "000000000.safetensors"]
+    )
+
+
 # Disks that fail ------------------------------------------------------------------------------------------------------
 
 CALLS = ("open", "write", "pwrite", "fsync", "rename", "mkdir")
@@ -257,6 +294,45 @@ def test_a_disk_that_fails_at_any_call_leaves_the_last_checkpoint_and_says_what_
         assert record.newest(folder, check) == 4
         assert record.read_config(folder)["iterations"] == 7
         assert list(folder.rglob(".dqd-*")) == []
+
+
+class Diary:
+    """`os`, which notes what is synced and what is renamed, by path."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, Path]] = []
+        self.open_files: dict[int, Path] = {}
+        calls = {"open": self._open, "fsync": self._fsync, "rename": self._rename}
+        self.os = types.SimpleNamespace(**{**vars(os), **calls})
+
+    def _open(self, path, *arguments):
+        file = os.open(path, *arguments)
+        self.open_files[file] = Path(path)
+        return file
+
+    def _fsync(self, file):
+        self.done.append(("synced", self.open_files[file]))
+
+    def _rename(self, source, target):
+        self.done += [("renamed", Path(source)), ("appeared", Path(target))]
+        os.rename(source, target)
+
+
+def test_what_is_renamed_was_synced_before_and_its_folder_is_synced_after(tmp_path, monkeypatch):
+    """A power cut cannot be had in a test; the order of calls that survives one can."""
+    diary, folder = Diary(), tmp_path / "run"
+    monkeypatch.setattr(durable, "os", diary.os)
+    with Writer(folder) as run:
+        run.configure(CONFIG)
+        run.commit(1, CONFIG, {"iterations": 1}, files(1))
+    renamed = {source: i for i, (what, source) in enumerate(diary.done) if what == "renamed"}
+    assert len(renamed) == 2  # config.json and the checkpoint
+    for source, i in renamed.items():
+        target = diary.done[i + 1][1]
+        held = [source / path.name for path in target.iterdir()] if target.is_dir() else []
+        assert {("synced", path) for path in (source, *held)} <= set(diary.done[:i])
+        assert ("synced", target.parent) in diary.done[i:]
+    assert {("synced", path) for path in (tmp_path, folder)} <= set(diary.done)  # which hold new folders
 
 
 def test_a_new_folder_that_cannot_be_made_is_named(tmp_path):

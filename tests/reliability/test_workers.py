@@ -1,5 +1,6 @@
 """Workers come, go, die, hang and fail, and the archive is the same (rows E2 and C3 of docs/reliability.md)."""
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -18,7 +20,9 @@ from distributed import Client, LocalCluster
 from reliability import evaluators
 
 import dqd
+from dqd.interop import failures
 from dqd.interop.executor import ClusterError
+from dqd.writer import CheckpointError
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 SPAWN = get_context("spawn")
@@ -224,14 +228,32 @@ def test_a_raising_evaluation_costs_itself_only(holes, raised):
     assert failure["error"] == "ArithmeticError: the simulation diverged"
 
 
+def test_an_evaluator_that_overwrites_its_solutions_spoils_nothing(holes, raised, tmp_path):
+    result, failure = skipping(evaluators.spoiling, None, tmp_path)
+    assert_same(result, holes)
+    assert failure == raised[1]
+
+
+def test_a_full_disk_is_named_where_a_failure_cannot_be_reported(tmp_path, monkeypatch):
+    def full(path, *arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "config.json").touch()
+    monkeypatch.setattr(failures.Path, "open", full)
+    with pytest.raises(CheckpointError, match=r"report a failed evaluation: No space left .* bytes are needed"):
+        failures.Failures(tmp_path).add(1, "solutions", 0, np.zeros(2), ValueError("words"))
+
+
 @pytest.mark.parametrize(
     ("evaluator", "options", "error"),
     [
         (evaluators.raising, {}, "ArithmeticError: the simulation diverged"),
+        (evaluators.raising_an_odd_error, {}, "RuntimeError: DivergedError: diverged at 3 in a corner"),
+        (evaluators.leaving, {}, "RuntimeError: the evaluator called sys.exit(3)"),
         (evaluators.poisonous, {}, "WorkerDiedError: its worker died"),
         (evaluators.hanging, {"timeout": 2.0}, "TimeoutError: not finished after 2 s"),
     ],
-    ids=["raising", "poisonous", "hanging"],
+    ids=["raising", "raising oddly", "leaving", "poisonous", "hanging"],
 )
 def test_a_pool_reports_and_goes_on(evaluator, options, error, holes, raised, tmp_path):
     result, failure = skipping(evaluator, lambda: processes(2), tmp_path, **options)
@@ -307,6 +329,32 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_and_still_ends_well(tmp_path):
     words, errors = program.communicate(timeout=60)
     assert program.returncode == 0, errors
     assert words.splitlines()[-1] == "interrupted 0 True"
+
+
+LINGERING = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from reliability.evaluators import lingering
+if __name__ == "__main__":
+    from reliability.test_workers import processes, run
+    run(lingering, lambda: processes(2))
+"""
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_pool(tmp_path):
+    (tmp_path / "script.py").write_text(LINGERING)
+    program = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert program.stdout.readline() == "evaluating\n"
+    program.send_signal(signal.SIGINT)  # to this process only, not to those of its pool
+    while "stopping after this chunk" not in program.stderr.readline():
+        pass
+    program.send_signal(signal.SIGINT)
+    told = time.monotonic()
+    _, words = program.communicate(timeout=30)  # until the pool's processes have ended, too
+    assert time.monotonic() - told < 10
+    assert "KeyboardInterrupt" in words
 
 
 def test_a_script_without_a_main_guard_is_told_so(tmp_path):

@@ -122,22 +122,37 @@ def resume(
 
     with explained(USAGE):
         config = record.read_config(folder)
-        command = config.get("command")
-        if not command:
+        if not config.get("command"):
             raise ValueError(
                 f"{folder} was not begun by `dqd run`, so the command does not know its function; "
                 "call dqd.illuminate again with the same arguments and this folder as `out`"
             )
+        begun = _begun(folder, config)
     run(
-        **{name: command[name] for name in ("domain", "algorithm", "n", "resolution", "x64")},
-        **command.get("options", {}),
-        set_=[f"{name}={value}" for name, value in command["set"].items()],
-        iterations=config["iterations"] if iterations is None else iterations,
-        seed=config["seed"],
+        **begun | ({} if iterations is None else {"iterations": iterations}),
         out=folder,
         checkpoint_seconds=checkpoint_seconds,
         as_json=as_json,
         quiet=quiet,
+    )
+
+
+COMMAND = {"domain": str, "algorithm": str, "n": int, "resolution": int, "x64": bool}
+
+
+def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `run` that a record names."""
+    match config:
+        case {"seed": int(seed), "iterations": int(iterations), "command": {"set": dict(changes), **command}}:
+            given: Any = command.get("options", {})
+            known = isinstance(given, dict) and given.keys() <= set(options.LATENT)
+            if known and all(isinstance(command.get(name), kind) for name, kind in COMMAND.items()):
+                assignments = [f"{name}={value}" for name, value in changes.items()]
+                begun = {name: command[name] for name in COMMAND} | given
+                return begun | {"set_": assignments, "seed": seed, "iterations": iterations}
+    raise ValueError(
+        f"{folder}: config.json does not name a command of `dqd run`: it was changed; "
+        "give that command again, with --out and this folder"
     )
 
 

@@ -84,7 +84,7 @@ def _claim(folder: Path, suite: Suite) -> None:
     cells = [cell.describe() for cell in suite.cells]
     wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
     path = folder / "suite.json"
-    so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": ""}
+    so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
     if path.exists():
         found = _described(path)
         if found["suite"] != suite.name:

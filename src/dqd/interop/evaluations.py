@@ -87,7 +87,7 @@ class Evaluations:
         """Pieces side by side. When nothing has ended for `timeout` seconds, what a worker is busy with hangs."""
         outcomes: dict[int, Outputs | Exception] = {}
         tasks = {
-            self.engine.submit(evaluate_chunk, self.run, self.evaluator, rows[piece], jacobian): number
+            self.engine.submit(evaluate_chunk, self.run, self.evaluator, rows[piece].copy(), jacobian): number
             for number, piece in enumerate(pieces)
         }
         try:

@@ -119,13 +119,19 @@ class Pool:
             if task.exception() is not error:
                 raise
             raise WorkerDiedError("its worker was interrupted") from error  # a terminal sends Ctrl-C to all processes
+        except SystemExit as error:
+            raise RuntimeError(f"the evaluator called sys.exit({error.code!r})") from error
 
     def stop(self, tasks: Sequence[Future[Any]]) -> list[Future[Any]]:
         self._replace("an evaluation hangs", None)
         return list(tasks)
 
     def close(self) -> None:
-        if self.make is not None:
+        if self.make is None:
+            return
+        if isinstance(self.executor, ProcessPoolExecutor) and self.executor._pending_work_items:
+            _kill(self.executor)  # interrupted: nobody waits for what is still being evaluated
+        else:
             self.executor.shutdown(cancel_futures=True)
 
     def _replace(self, why: str, cause: BaseException | None) -> None:
@@ -135,9 +141,7 @@ class Pool:
                 f"executor: {why}, and this executor cannot be replaced. Give a function that makes a pool of "
                 "processes, executor=lambda: ProcessPoolExecutor(4, mp_context=get_context('spawn')), or a Dask cluster"
             ) from cause
-        for process in list((broken._processes or {}).values()):  # kill_workers() from Python 3.14 on
-            process.kill()
-        broken.shutdown(wait=False, cancel_futures=True)
+        _kill(broken)
         self.executor = self._begun(self.make())
 
     def _begun(self, executor: Executor) -> Executor:
@@ -151,6 +155,12 @@ class Pool:
                     'under `if __name__ == "__main__":`, because every process imports it'
                 ) from error
         return executor
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):  # kill_workers() from Python 3.14 on
+        process.kill()
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _checked(executor: Any, evaluator: Any) -> Executor:
@@ -259,6 +269,11 @@ def connect(address: str, insecure: bool = False) -> Any:
     except OSError as error:
         raise ConnectionError(
             f"no Dask scheduler answers at {address}; start one with `dask scheduler` ({error})"
+        ) from error
+    except TypeError as error:
+        raise ConnectionError(
+            f"executor: {address} is encrypted, and this process has no certificate; set one in Dask's configuration "
+            f"(distributed.comm.tls), or give a Client with a Security ({error})"
         ) from error
 
 

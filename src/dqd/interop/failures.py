@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-FILE = "failures.jsonl"
+from dqd.record import CONFIG, FAILURES
+from dqd.writer import explained
 
 
 class EvaluationError(RuntimeError):
@@ -45,8 +46,9 @@ class Failures:
 
     def write(self) -> None:
         """Append what is not written yet."""
-        if self.folder is None or not self.unwritten or not (self.folder / "config.json").exists():
+        if self.folder is None or not self.unwritten or not (self.folder / CONFIG).exists():
             return
-        with (self.folder / FILE).open("a") as lines:
-            lines.writelines(json.dumps(row) + "\n" for row in self.unwritten)
+        path, lines = self.folder / FAILURES, "".join(json.dumps(row) + "\n" for row in self.unwritten)
+        with explained(path, "report a failed evaluation", len(lines)), path.open("a") as file:
+            file.write(lines)
         self.unwritten.clear()

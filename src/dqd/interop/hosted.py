@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -55,8 +57,8 @@ class Elsewhere:
         return self.evaluator is not None or self.executor is not None
 
     def named(self, problem: Any) -> Any:
-        """A domain itself; of an evaluator its name, the same words whenever the program is started."""
-        if isinstance(problem, Domain):
+        """What can be described is itself; of another evaluator its name, the same whenever the program is started."""
+        if isinstance(problem, Domain | functools.partial) or dataclasses.is_dataclass(problem):
             return problem
         kind = problem if hasattr(problem, "__qualname__") else type(problem)
         return f"{kind.__module__}.{kind.__qualname__}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,12 @@ def begin() -> None:
 
 def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
     """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n)."""
-    outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
+    try:
+        outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
+    except Exception as error:
+        if _can_travel(error):
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(outputs).__name__}")
     if jacobian and len(outputs) < 3:
@@ -41,6 +47,15 @@ def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
         return outputs
     parts = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
     return [getattr(outputs, part) for part in parts]
+
+
+def _can_travel(error: Exception) -> bool:
+    """One that cannot be made again, from its arguments, breaks the whole pool where it arrives."""
+    try:
+        copy.copy(error)
+    except Exception:
+        return False
+    return True
 
 
 def _first_copy(run: str, evaluator: Any) -> Any:

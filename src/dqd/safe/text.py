@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,11 +68,12 @@ def _deeper(value: Any, levels: int) -> bool:
 def load_csv(path: Source, columns: Iterable[str] | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What the first line says, if it is a comment of JSON (`# {...}`), and the columns as float64.
 
-    Only columns whose name begins with one of `columns` are read.
+    Given `columns`, only those of these names are read, alone or numbered (`objective`, `measures_0`).
     """
     with opened(path, MAX_BYTES) as (file, size):
         about, names = _top(path, file)
-        chosen = [i for i, name in enumerate(names) if columns is None or name.startswith(tuple(columns))]
+        wanted = ".*" if columns is None else rf"({'|'.join(columns)})(_\d+)?"
+        chosen = [i for i, name in enumerate(names) if re.fullmatch(wanted, name, re.DOTALL)]
         # A number takes at least two characters, so the table is at most four times as large as the file.
         array_bytes(path, "the table", np.dtype(np.float64), (size // max(2 * len(names), 1) + 1, len(chosen)))
         text = io.TextIOWrapper(file, "utf-8", newline="")
