@@ -102,6 +102,12 @@ def test_a_batch_is_judged_as_if_its_candidates_came_one_by_one(learning_rate, m
 # The insertion rule, case by case -------------------------------------------------------------------------------------
 
 
+def test_an_archive_that_does_not_fit_says_how_large_it_is():
+    grid = Grid(lower=(0, 0, 0), upper=(1, 1, 1), shape=(1000, 1000, 1000))
+    with pytest.raises(MemoryError, match=r"1,000,000,000 cells .* of 512 numbers take (2,048|4,096)\.0 GB"):
+        Archive.empty(grid, 512)
+
+
 def test_an_empty_cell_takes_any_finite_objective_and_its_value_is_the_objective():
     archive, (result,) = archive_of(([[1.0]], [-1e6], [[0.5, 0.5]]))
     assert (result.status.tolist(), result.value.tolist()) == ([NEW], [-1e6])

@@ -89,7 +89,7 @@ class Archive:
 
         return Archive(
             tessellation=tessellation,
-            solutions=jnp.zeros((cells, solution_size), dtype),
+            solutions=_room(cells, solution_size, dtype),
             objective=jnp.full(cells, -jnp.inf, dtype),
             measures=jnp.zeros((cells, measures), dtype),
             found=jnp.full(cells, -1, jnp.int32),
@@ -299,6 +299,20 @@ class Elites:
             self.cell, self.solutions, self.objective, self.measures, strict=True
         ):
             yield int(cell), solution, float(objective), measures
+
+
+def _room(cells: int, solution_size: int, dtype: jnp.dtype) -> Array:
+    """For a solution in every cell, which is nearly all that an archive takes."""
+    try:
+        return jnp.zeros((cells, solution_size), dtype)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        size = cells * solution_size * jnp.dtype(dtype).itemsize / 1e9
+        raise MemoryError(
+            f"archive: {cells:,} cells with solutions of {solution_size:,} numbers take {size:,.1f} GB, more than "
+            "there is; a grid of fewer cells takes less"
+        ) from error
 
 
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
