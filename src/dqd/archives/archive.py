@@ -86,10 +86,11 @@ class Archive:
             )
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
         cells, measures = tessellation.num_cells, tessellation.num_measures
+        _check_room(cells, solution_size, dtype)
 
         return Archive(
             tessellation=tessellation,
-            solutions=_room(cells, solution_size, dtype),
+            solutions=jnp.zeros((cells, solution_size), dtype),
             objective=jnp.full(cells, -jnp.inf, dtype),
             measures=jnp.zeros((cells, measures), dtype),
             found=jnp.full(cells, -1, jnp.int32),
@@ -301,18 +302,25 @@ class Elites:
             yield int(cell), solution, float(objective), measures
 
 
-def _room(cells: int, solution_size: int, dtype: jnp.dtype) -> Array:
-    """For a solution in every cell, which is nearly all that an archive takes."""
-    try:
-        return jnp.zeros((cells, solution_size), dtype)
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        size = cells * solution_size * jnp.dtype(dtype).itemsize / 1e9
+def _check_room(cells: int, solution_size: int, dtype: jnp.dtype) -> None:
+    """Solutions are nearly all that an archive takes. A system that promises more memory than it has would kill us."""
+    needed, there = cells * solution_size * jnp.dtype(dtype).itemsize, memory()
+    if there is not None and needed > there:
         raise MemoryError(
-            f"archive: {cells:,} cells with solutions of {solution_size:,} numbers take {size:,.1f} GB, more than "
-            "there is; a grid of fewer cells takes less"
-        ) from error
+            f"archive: {cells:,} cells with solutions of {solution_size:,} numbers take {needed / 1e9:,.1f} GB, "
+            f"and the device has {there / 1e9:,.1f} GB; a grid of fewer cells takes less"
+        )
+
+
+def memory() -> int | None:
+    """Bytes of the device's memory, if it tells them."""
+    stats = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in stats:
+        return int(stats["bytes_limit"])
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
