@@ -61,10 +61,14 @@ def replace_file(path: Path, content: Content, sync: bool = True) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """The folder and those above it, each synced into its parent."""
+    """The folder and those above it, each synced into its parent. Others may make it at the same time."""
     if not path.is_dir():
         make_folder(path.parent)
-        os.mkdir(path, 0o755)
+        try:
+            os.mkdir(path, 0o755)
+        except FileExistsError:
+            if not path.is_dir():
+                raise
         sync_folder(path.parent)
 
 

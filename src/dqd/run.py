@@ -105,6 +105,7 @@ def illuminate(
         on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
         devices: how many devices, or which: they share the seeds, or else the emitters' copies and the evaluations.
+            Their number may change how results round, also when a run in `out` goes on.
         out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
             one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.

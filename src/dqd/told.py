@@ -28,13 +28,19 @@ def shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tuple[int, .
     return plain | {"jacobian": (batch, 1 + k, n)} if jacobian else plain
 
 
+def numbers(call: str, name: str, values: Any) -> np.ndarray:
+    """`values` as an array of real numbers."""
+    array = to_numpy(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
+    return array
+
+
 def checked(call: str, name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     """`values` as real numbers of the expected shape."""
     if values is None:
         raise TypeError(f"{call}: {name} is missing; expected an array of shape {shape}")
-    array = to_numpy(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
+    array = numbers(call, name, values)
     if array.shape != shape:
         raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {array.shape}{_hint(shape, array)}")
     return array

@@ -86,6 +86,18 @@ class Writer:
         if damaged and self.latest is not None:
             record.warn_about(self.folder, damaged, self.latest.folder.name)
 
+    def _check_lock(self) -> None:
+        """Whoever removes the lock lets another writer in."""
+        path = self.folder / LOCK
+        with contextlib.suppress(FileNotFoundError):
+            if self._lock is not None and os.path.samestat(os.fstat(self._lock), path.lstat()):
+                return
+        raise LockedError(
+            f"{path} was removed or replaced while this process wrote the run, so another one may write it too. "
+            "This one stops; earlier checkpoints are intact. When no process writes there, the same command or call "
+            "goes on"
+        )
+
     def configure(self, config: Mapping[str, Any]) -> None:
         """Write config.json, unless it says the same already."""
         content = record.to_json(config)
@@ -105,6 +117,7 @@ class Writer:
         place = self.folder / STEPS / f"{step:09d}"
         if place.name in self._valid:
             return
+        self._check_lock()
         with explained(place, f"write the checkpoint of iteration {step:,}", needed):
             record.write_step(place.parent, step, config, summary, files)
             self._valid = [*self._valid, place.name][-KEPT:]
@@ -118,6 +131,7 @@ class Writer:
         Nothing depends on views, so they are not synced: after a power cut the newest may be gone.
         """
         path = self.folder / VIEWS / f"{step:09d}.safetensors"
+        self._check_lock()
         with explained(path, "write a view", durable.size_of(arrays)):
             durable.replace_file(path, arrays, sync=False)
             views = sorted(self._views(), key=_step)
@@ -188,6 +202,17 @@ def _claim(file: int, path: Path) -> None:
         if error.errno not in NO_LOCKS:
             raise
         warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=5)
+
+
+def wait_for(file: int) -> None:
+    """Take the lock of an open file when its turn comes; where there are no locks, at once."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
 
 
 def _holder(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import errno
 import json
 import os
 import shutil
@@ -120,6 +121,48 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
         theirs = record.read(folder / cell.id / "trial-001")
         assert ours.config["summary"]["evaluations"] == theirs.config["summary"]["evaluations"]
         assert ours.config["summary"]["qd_score"] == pytest.approx(theirs.config["summary"]["qd_score"], rel=0.2)
+
+
+TASK = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from test_launch import launch, record, tiny, trials
+if __name__ == "__main__":
+    def instead(folder, tasks, jobs, progress):  # without the search
+        for cell, trial in tasks:
+            record.write_run(trials.trial_folder(folder, cell, trial), 0, {}, {}, {})
+        return "a test"
+    launch.run_on_cpu = instead
+    launch.time.perf_counter = iter([0.0, 1.0] * 50).__next__
+    suite = tiny("arm.map-elites", "lp-sphere.cma-mega", trials=4)
+    print("ready", flush=True)
+    for folder in sys.stdin:
+        launch.reproduce(suite, folder.strip(), device="cpu", trial_index=int(sys.argv[2]), say=lambda line: None)
+        print("done", flush=True)
+"""
+
+
+def test_tasks_that_begin_at_once_lose_neither_trials_nor_time(tmp_path):
+    folders = [tmp_path / "deep" / str(number) for number in range(10)]
+    tasks = [
+        subprocess.Popen(
+            [sys.executable, "-c", TASK, str(Path(__file__).parent), str(trial)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        for trial in range(4)
+    ]
+    assert [task.stdout.readline() for task in tasks] == ["ready\n"] * 4
+    for folder in folders:
+        for task in tasks:
+            task.stdin.write(f"{folder}\n")
+        assert [task.stdout.readline() for task in tasks] == ["done\n"] * 4
+    for task in tasks:
+        task.communicate(timeout=20)
+    assert [json.loads((folder / "suite.json").read_text())["seconds"] for folder in folders] == [4.0] * 10
+    assert all(len(list(folder.glob("*/trial-*"))) == 8 for folder in folders)
 
 
 def test_a_dask_cluster_gives_the_same_trials_and_runs_what_is_missing(finished, tmp_path, monkeypatch):
@@ -258,3 +301,21 @@ def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
     trials.run_trial_once(folder, suite.cells[0], 0)
     with pytest.raises(FileExistsError):
         trials.run_trial(folder, suite.cells[0], 0)
+
+
+def test_an_error_while_writing_counts_unless_another_machine_has_written_the_trial(finished, tmp_path, monkeypatch):
+    suite, folder = finished
+
+    def fail(*_):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")  # what a rename says that came second
+
+    monkeypatch.setattr(trials, "run_trial", fail)
+    with pytest.raises(OSError, match="not empty"):
+        trials.run_trial_once(tmp_path, suite.cells[0], 0)
+
+    def come_second(*_):
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        fail()
+
+    monkeypatch.setattr(trials, "run_trial", come_second)
+    trials.run_trial_once(tmp_path, suite.cells[0], 0)

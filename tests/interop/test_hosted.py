@@ -3,9 +3,12 @@
 import functools
 import json
 import multiprocessing
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import dask
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -237,3 +240,18 @@ def test_insecure_is_a_choice():
 def test_an_encrypted_cluster_without_a_certificate_is_explained():
     with pytest.raises(ConnectionError, match=r"no certificate; set one in Dask's configuration"):
         connect("tls://127.0.0.1:1")
+
+
+def test_a_certificate_that_cannot_be_read_is_named_as_the_cause(tmp_path):
+    files = {name: str(tmp_path / "absent.pem") for name in ("cert", "key")}
+    with (
+        dask.config.set({"distributed.comm.tls.ca-file": files["cert"], "distributed.comm.tls.client": files}),
+        pytest.raises(ConnectionError, match=r"cannot be read \(.*No such file.*\); set one in Dask's configuration"),
+    ):
+        connect("tls://127.0.0.1:1")
+
+
+def test_a_program_without_a_certificate_ends():
+    script = "from dqd.interop.executor import connect; connect('tls://127.0.0.1:1')"
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "has no certificate" in answer.stderr

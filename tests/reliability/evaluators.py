@@ -65,6 +65,43 @@ def leaving(solutions):
     return sphere(solutions)
 
 
+def interrupting(solutions):
+    if bad(solutions).any():
+        raise KeyboardInterrupt
+    return sphere(solutions)
+
+
+class LeavingError(BaseException):
+    """Not an Exception, so most of Python lets it pass."""
+
+
+def raising_no_exception(solutions):
+    if bad(solutions).any():
+        raise LeavingError("for good")
+    return sphere(solutions)
+
+
+def misshapen(solutions):
+    """Forgets a measure of bad solutions."""
+    objective, measures = sphere(solutions)
+    return objective, measures[:, :1] if bad(solutions).any() else measures
+
+
+def answering_nothing(solutions):
+    """Has no objective, and nothing that could travel, for bad solutions."""
+    objective, measures = sphere(solutions)
+    return [sys if is_bad else number for is_bad, number in zip(bad(solutions), objective, strict=True)], measures
+
+
+def as_lists(solutions):
+    objective, measures = sphere(solutions)
+    return [objective.tolist(), measures.tolist()]
+
+
+def as_float64(solutions):
+    return sphere(solutions.astype(np.float64))
+
+
 def spoiling(solutions):
     """Overwrites what it is given, then raises."""
     answer = sphere(solutions.copy())

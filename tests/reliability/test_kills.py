@@ -1,9 +1,11 @@
 """SIGKILL, locks and readers: what is committed stays, one process writes, and nobody sees half of anything."""
 
+import contextlib
 import random
 import socket
 import time
 
+import numpy as np
 import pytest
 from reliability.actors import check
 from reliability.stage import Stage
@@ -56,6 +58,27 @@ def test_a_second_writer_is_refused_at_once_and_a_dead_ones_lock_is_free(tmp_pat
 def test_two_writers_in_one_process_are_two_writers(tmp_path):
     with Writer(tmp_path / "run"), pytest.raises(LockedError, match="process"):
         Writer(tmp_path / "run").__enter__()
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_writer_whose_lock_was_removed_stops_with_its_checkpoints_intact(tmp_path, taken_over):
+    folder, files = tmp_path / "run", {"metrics.jsonl": b"", "archive.safetensors": {"cell": np.arange(3)}}
+    with Writer(folder) as first, contextlib.ExitStack() as stack:
+        first.commit(1, {}, {}, files)
+        (folder / "lock").unlink()
+        if taken_over:
+            second = stack.enter_context(Writer(folder))
+            second.commit(2, {}, {}, files)
+        before = sorted(folder.rglob("*"))
+        with pytest.raises(LockedError, match=r"lock was removed or replaced .* earlier checkpoints are intact"):
+            first.commit(3, {}, {}, files)
+        with pytest.raises(LockedError, match="removed or replaced"):
+            first.view(3, {"cell": np.arange(3)})
+        assert sorted(folder.rglob("*")) == before
+        if taken_over:
+            second.commit(3, {}, {}, files)
+    with Writer(folder) as third:
+        assert third.latest.step == (3 if taken_over else 1)
 
 
 def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_path):

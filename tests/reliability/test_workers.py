@@ -250,10 +250,11 @@ def test_a_full_disk_is_named_where_a_failure_cannot_be_reported(tmp_path, monke
         (evaluators.raising, {}, "ArithmeticError: the simulation diverged"),
         (evaluators.raising_an_odd_error, {}, "RuntimeError: DivergedError: diverged at 3 in a corner"),
         (evaluators.leaving, {}, "RuntimeError: the evaluator called sys.exit(3)"),
+        (evaluators.raising_no_exception, {}, "RuntimeError: the evaluator raised LeavingError: for good"),
         (evaluators.poisonous, {}, "WorkerDiedError: its worker died"),
         (evaluators.hanging, {"timeout": 2.0}, "TimeoutError: not finished after 2 s"),
     ],
-    ids=["raising", "raising oddly", "leaving", "poisonous", "hanging"],
+    ids=["raising", "raising oddly", "leaving", "raising no exception", "poisonous", "hanging"],
 )
 def test_a_pool_reports_and_goes_on(evaluator, options, error, holes, raised, tmp_path):
     result, failure = skipping(evaluator, lambda: processes(2), tmp_path, **options)
@@ -265,15 +266,59 @@ def test_a_pool_reports_and_goes_on(evaluator, options, error, holes, raised, tm
     ("evaluator", "options", "error"),
     [
         (evaluators.raising, {}, "ArithmeticError: the simulation diverged"),
+        (evaluators.leaving, {}, "RuntimeError: the evaluator called sys.exit(3)"),
+        (evaluators.interrupting, {}, "RuntimeError: the evaluator raised KeyboardInterrupt"),
+        (evaluators.raising_no_exception, {}, "RuntimeError: the evaluator raised LeavingError: for good"),
         (evaluators.poisonous, {}, "WorkerDiedError: its workers died"),
         (evaluators.hanging, {"timeout": 4.0, "evaluation_chunk": 1}, "TimeoutError: not finished after 4 s"),
     ],
-    ids=["raising", "poisonous", "hanging"],
+    ids=["raising", "leaving", "interrupting", "raising no exception", "poisonous", "hanging"],
 )
 def test_a_dask_cluster_reports_and_goes_on(evaluator, options, error, holes, raised, client, tmp_path):
     result, failure = skipping(evaluator, client, tmp_path, **options)
     assert_same(result, holes)
     assert failure == {**where(raised[1]), "error": error}
+
+
+def test_a_failure_that_ends_a_program_does_not_end_a_dask_worker(cluster, client):
+    workers = {nanny.pid for nanny in cluster.workers.values()}
+    with pytest.raises(dqd.EvaluationError, match=r"iteration 2, .*the evaluator called sys.exit\(3\)"):
+        run(evaluators.leaving, client, iterations=ITERATIONS)
+    assert {nanny.pid for nanny in cluster.workers.values()} == workers
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "skip"])
+@pytest.mark.parametrize("where", ["here", "pool", "dask"])
+@pytest.mark.parametrize(
+    ("evaluator", "error", "words"),
+    [
+        (evaluators.misshapen, ValueError, r"evaluator: measures: expected \(4, 2\) .* got \(4, 1\)"),
+        (evaluators.answering_nothing, TypeError, "evaluator: objective must be real numbers, got an array of object"),
+    ],
+    ids=["shape", "kind"],
+)
+def test_an_answer_of_another_shape_or_kind_always_stops(evaluator, error, words, where, on_failure, client):
+    executor = {"here": None, "pool": lambda: processes(1), "dask": client}[where]
+    with pytest.raises(error, match=words):
+        run(evaluator, executor, iterations=ITERATIONS, on_failure=on_failure)
+
+
+@pytest.mark.parametrize("evaluator", [evaluators.as_lists, evaluators.as_float64])
+def test_answers_of_other_kinds_travel_too(evaluator, client):
+    assert_same(run(evaluator, client), run(evaluator))
+
+
+def test_a_torn_last_line_of_reports_stays_alone(tmp_path):
+    (tmp_path / "config.json").touch()
+    reports = failures.Failures(tmp_path)
+    reports.add(1, "solutions", 0, np.zeros(2), ValueError("one"))
+    with (tmp_path / "failures.jsonl").open("a") as file:
+        file.write('{"iteration": 2, "pha')  # killed
+    for iteration in (2, 3):
+        reports.add(iteration, "solutions", 0, np.zeros(2), ValueError("another"))
+    first, torn, *others = (tmp_path / "failures.jsonl").read_text().splitlines()
+    assert torn == '{"iteration": 2, "pha'
+    assert [json.loads(line)["iteration"] for line in (first, *others)] == [1, 2, 3]
 
 
 def test_by_default_a_failure_stops_and_names_the_solution(raised):

@@ -6,6 +6,7 @@ is written when it is done, as a record that is whole or absent, so an interrupt
 search that Ctrl-C cut short is no trial, and is not written.
 
     OUT/suite.json                what was asked for, with the published numbers
+    OUT/lock                      held while suite.json is changed
     OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
 """
 
@@ -14,13 +15,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dqd import durable
+from dqd import durable, writer
 from dqd.describe import SettingsChangedError
 from dqd.experiments.engines import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
 from dqd.experiments.suites import Suite
@@ -50,7 +52,8 @@ def reproduce(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"--out: expected a folder, {folder} is a file")
-    _claim(folder, suite)
+    with _alone(folder):
+        _claim(folder, suite)
     tasks = [
         (cell, trial)
         for cell in suite.cells
@@ -72,11 +75,21 @@ def reproduce(
             else:
                 where = run_on_cpu(folder, tasks, jobs, progress)
         finally:
-            _add_time(folder, time.perf_counter() - started, progress.execution, where)
+            with _alone(folder):
+                _add_time(folder, time.perf_counter() - started, progress.execution, where)
     return all((trial_folder(folder, cell, t)).exists() for cell in suite.cells for t in range(cell.trials))
 
 
 # The folder -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """suite.json is read and written by one process at a time: the tasks of an array share it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as file:
+        writer.wait_for(file.fileno())
+        yield
 
 
 def _claim(folder: Path, suite: Suite) -> None:
@@ -116,7 +129,6 @@ def _plain(value: Any) -> Any:
 
 
 def _write_json(path: Path, content: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
 
 

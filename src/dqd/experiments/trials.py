@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +35,15 @@ def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
 
     Other machines may share the folder, and a worker that is lost may have been about to.
     """
-    if not (trial_folder(folder, cell, trial)).exists():
-        cache.enable()
-        with suppress(FileExistsError):
-            run_trial(folder, cell, trial)
+    written = trial_folder(folder, cell, trial)
+    if written.exists():
+        return
+    cache.enable()
+    try:
+        run_trial(folder, cell, trial)
+    except OSError:
+        if not written.exists():
+            raise
 
 
 def compile_cell(cell: Cell, trials: list[int]) -> None:

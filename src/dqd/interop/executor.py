@@ -14,7 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from dqd.interop.worker import begin
+from dqd.interop.worker import begin, leaving
 
 CONNECT_SECONDS = 30.0
 LONELY_SECONDS = 60.0  # between two looks whether there are workers at all
@@ -115,12 +115,14 @@ class Pool:
             if self.make is None:
                 self._replace("a worker died", error)
             raise WorkerDiedError("its worker died") from error
-        except KeyboardInterrupt as error:
+        except Exception:
+            raise
+        except BaseException as error:
             if task.exception() is not error:
                 raise
-            raise WorkerDiedError("its worker was interrupted") from error  # a terminal sends Ctrl-C to all processes
-        except SystemExit as error:
-            raise RuntimeError(f"the evaluator called sys.exit({error.code!r})") from error
+            if isinstance(error, KeyboardInterrupt):  # a terminal sends Ctrl-C to all processes
+                raise WorkerDiedError("its worker was interrupted") from error
+            raise RuntimeError(leaving(error)) from error
 
     def stop(self, tasks: Sequence[Future[Any]]) -> list[Future[Any]]:
         self._replace("an evaluation hangs", None)
@@ -264,17 +266,28 @@ class Cluster:
 def connect(address: str, insecure: bool = False) -> Any:
     """A client of the Dask scheduler at an address."""
     check_address(address, insecure)
+    if address.startswith("tls://"):
+        _check_certificate(address)
     try:
         return _distributed().Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError as error:
         raise ConnectionError(
             f"no Dask scheduler answers at {address}; start one with `dask scheduler` ({error})"
         ) from error
-    except TypeError as error:
+
+
+def _check_certificate(address: str) -> None:
+    """Looked for ahead: a client that finds none while it connects waits for ever when the program ends."""
+    try:
+        found = _distributed().Security().get_connection_args("client").get("ssl_context") is not None
+        reason = "" if found else "this process has no certificate"
+    except OSError as error:
+        reason = f"the certificate that this process names cannot be read ({error})"
+    if reason:
         raise ConnectionError(
-            f"executor: {address} is encrypted, and this process has no certificate; set one in Dask's configuration "
-            f"(distributed.comm.tls), or give a Client with a Security ({error})"
-        ) from error
+            f"executor: {address} is encrypted, and {reason}; set one in Dask's configuration "
+            "(distributed.comm.tls), or give a Client with a Security"
+        )
 
 
 def check_address(address: str, insecure: bool, name: str = "executor") -> None:

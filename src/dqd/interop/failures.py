@@ -49,6 +49,14 @@ class Failures:
         if self.folder is None or not self.unwritten or not (self.folder / CONFIG).exists():
             return
         path, lines = self.folder / FAILURES, "".join(json.dumps(row) + "\n" for row in self.unwritten)
-        with explained(path, "report a failed evaluation", len(lines)), path.open("a") as file:
-            file.write(lines)
+        with explained(path, "report a failed evaluation", len(lines)), path.open("ab") as file:
+            file.write((_newline(path) + lines).encode())
         self.unwritten.clear()
+
+
+def _newline(path: Path) -> str:
+    """What ends a line that a kill or a full disk has torn, so that the next one is whole."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        return "" if file.read() in (b"", b"\n") else "\n"

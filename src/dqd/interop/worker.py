@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import numpy as np
 
-from dqd.told import to_numpy
+from dqd import told
 
 KEPT = 8  # evaluators, the oldest goes first
 _kept: dict[str, Any] = {}
@@ -29,6 +30,10 @@ def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bo
         if _can_travel(error):
             raise
         raise RuntimeError(f"{type(error).__name__}: {error}") from error
+    except BaseException as error:
+        if threading.current_thread() is threading.main_thread():  # Ctrl-C, or the end of the program
+            raise
+        raise RuntimeError(leaving(error)) from error  # which would end a worker of Dask
     if not isinstance(outputs, tuple | list) or len(outputs) < 2:
         raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(outputs).__name__}")
     if jacobian and len(outputs) < 3:
@@ -36,7 +41,23 @@ def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bo
             "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
             "got two things. Return all three, or give an object with evaluate and evaluate_with_jacobian"
         )
-    return tuple(to_numpy(output) for output in outputs[: 3 if jacobian else 2])
+    names = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
+    return tuple(_numbers(name, output) for name, output in zip(names, outputs, strict=False))
+
+
+def leaving(error: BaseException) -> str:
+    """In words, what is raised to end a program."""
+    if isinstance(error, SystemExit):
+        return f"the evaluator called sys.exit({error.code!r})"
+    return f"the evaluator raised {type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _numbers(name: str, output: Any) -> np.ndarray:
+    """Looked at before they travel: not all objects can."""
+    try:
+        return told.numbers("evaluator", name, output)
+    except TypeError as error:
+        raise MisuseError(str(error)) from error
 
 
 def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
