@@ -6,7 +6,9 @@ All that the rest needs is to submit tasks, wait for some of them, read what bec
 from __future__ import annotations
 
 import ipaddress
+import math
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
@@ -17,6 +19,7 @@ from urllib.parse import urlsplit
 from dqd.interop.worker import begin, leaving
 
 CONNECT_SECONDS = 30.0
+GLANCE = 1.0  # seconds after which a signal is noticed that came while Python began to wait
 LONELY_SECONDS = 60.0  # between two looks whether there are workers at all
 
 
@@ -105,7 +108,10 @@ class Pool:
             return self.executor.submit(function, *arguments)
 
     def wait(self, tasks: Sequence[Future[Any]], seconds: float | None) -> list[Future[Any]]:
-        ended = wait(tasks, seconds, FIRST_COMPLETED).done
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        ended: set[Future[Any]] = set()
+        while not ended and (left := deadline - time.monotonic()) > 0:
+            ended = wait(tasks, min(left, GLANCE), FIRST_COMPLETED).done
         return [task for task in tasks if task in ended]
 
     def result(self, task: Future[Any]) -> Any:
