@@ -154,6 +154,7 @@ MISTAKES = [
     (lambda: told_dqd([0], [[0], [0]], np.zeros((1, 3, 3))), ValueError, ["measures", "(1, 2)", "transposed"]),
     (lambda: told(np.zeros(3), np.zeros((3, 2))), ValueError, ["objective", "(4,)", "(3,)", "same order"]),
     (lambda: told(np.zeros((4, 1)), np.zeros((4, 2))), ValueError, ["objective", "(4, 1)", "reshape"]),
+    (lambda: told(np.zeros(4), [[0, 0], [0]]), ValueError, ["tell", "measures", "(4, 2)", "inhomogeneous"]),
     (lambda: told(np.zeros(4) + 1j, np.zeros((4, 2))), TypeError, ["objective", "real numbers", "complex128"]),
     # What was found, and names
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
