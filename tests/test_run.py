@@ -237,6 +237,13 @@ def test_a_few_finite_jacobians_are_enough_to_go_on():
     assert 0 < result.nonfinite < result.gradients
 
 
+def test_a_run_too_short_to_be_stopped_warns_of_its_bad_numbers():
+    with pytest.warns(UserWarning, match="evaluations were NaN or infinite"):
+        run(lambda x: (jnp.sum(x) * jnp.nan, x[:2]), iterations=2)
+    with pytest.warns(UserWarning, match="jacobians was finite"):
+        run(lambda x: (-jnp.linalg.norm(x), x[:2]), iterations=2)
+
+
 # Records --------------------------------------------------------------------------------------------------------------
 
 

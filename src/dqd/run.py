@@ -176,7 +176,7 @@ def illuminate(
             checkpoints,
         )
         checkpoints.keep(state, history, stopped, last=True)
-    _warn_about_clamping(state.archive)
+    _warn(state)
     result = found(state, history, stopped)
     if stopped == "terminated":
         raise Terminated(result)
@@ -280,22 +280,26 @@ class _Health:
         self.marks.append(_figures(tally))
         while len(self.marks) > 2 and self.marks[-1][0] - self.marks[1][0] >= self.WINDOW:
             self.marks.popleft()
-        evaluations, nonfinite, jacobians, lost = (
-            now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True)
+        lately = tuple(now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True))
+        words = _complaint(*lately)
+        if words and lately[0] >= self.WINDOW:
+            raise NonFiniteError(f"iteration {done:,}: {words}")
+
+
+def _complaint(evaluations: int, nonfinite: int, jacobians: int, lost: int) -> str:
+    """What is wrong with these numbers of evaluations: nothing is an empty string."""
+    if nonfinite > evaluations / 2:
+        return (
+            f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite. "
+            "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
         )
-        if evaluations < self.WINDOW:
-            return
-        if nonfinite > evaluations / 2:
-            raise NonFiniteError(
-                f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite (iteration {done:,}). "
-                "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
-            )
-        if 0 < jacobians == lost:
-            raise NonFiniteError(
-                f"none of the last {jacobians:,} jacobians was finite (iteration {done:,}), although the scores were: "
-                "no gradient can be followed. dqd.check_jacobian(score, x0) says which row is wrong; a square root or "
-                "a norm at 0 is a frequent cause, guard it or start elsewhere"
-            )
+    if 0 < jacobians == lost:
+        return (
+            f"none of the last {jacobians:,} jacobians was finite, although the scores were: no gradient can be "
+            "followed. dqd.check_jacobian(score, x0) says which row is wrong; a square root or a norm at 0 is a "
+            "frequent cause, guard it or start elsewhere"
+        )
+    return ""
 
 
 def _figures(tally: Tally) -> tuple[int, int, int, int]:
@@ -408,8 +412,12 @@ def check_search(emitter: Any, tessellation: Any, initial_sigma: Any) -> None:
         raise ValueError(f"initial_sigma: expected a finite number, at least 0, got {initial_sigma!r}")
 
 
-def _warn_about_clamping(archive: Archive) -> None:
-    share = int(archive.clamped) / max(int(archive.judged), 1)
+def _warn(state: SearchState) -> None:
+    """What a finished run should not be silent about. A run too short to be stopped may have bad numbers."""
+    words = _complaint(*_figures(state.tally))
+    if words:
+        warnings.warn(words, stacklevel=3)
+    share = int(state.archive.clamped) / max(int(state.archive.judged), 1)
     if share > CLAMPED_SHARE:
         warnings.warn(
             f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "
