@@ -162,6 +162,12 @@ def test_a_score_may_compute_in_another_precision_than_the_search():
         assert result.archive.objective.dtype == result.archive.best.dtype == np.float32
 
 
+def test_a_list_of_numbers_is_a_vector():
+    plain = run(x0=[0.5] * 6, iterations=3)
+    np.testing.assert_array_equal(plain.elites.solutions, run(x0=jnp.full(6, 0.5), iterations=3).elites.solutions)
+    assert plain.best_solution().shape == (6,)
+
+
 def test_bounds_may_be_plain_lists():
     result = run(bounds=([-0.1] * 6, [0.2] * 6), iterations=5)
     assert result.elites.solutions.min() >= np.float32(-0.1)

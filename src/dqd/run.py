@@ -94,7 +94,8 @@ def illuminate(
             None if there is an evaluator.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
         tessellation: the cells of measure space, a `dqd.Grid`.
-        x0: where to start: an array (n,) or any pytree of arrays, then also what `score` is given.
+        x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
+            is given the flat vector).
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         evaluator: instead of score, a plain function of a batch, NumPy (b, n) -> objective (b,), measures (b, k) and,
             for algorithms with gradients, jacobian (b, 1 + k, n); or a `dqd.Evaluator`.

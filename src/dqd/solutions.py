@@ -26,6 +26,8 @@ class Layout:
     @staticmethod
     def of(x0: Any) -> tuple[Layout, Array]:
         """The layout of a solution, and that solution as a flat vector."""
+        if isinstance(x0, list | tuple) and x0 and all(isinstance(number, int | float) for number in x0):
+            x0 = np.asarray(x0)  # a list of plain numbers is meant as a vector
         leaves, treedef = jax.tree.flatten(x0)
         if not leaves:
             raise ValueError("x0: expected an array or a pytree of arrays, got nothing")
