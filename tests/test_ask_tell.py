@@ -66,6 +66,13 @@ def test_numbers_in_bfloat16_are_understood():
     assert told.to_numpy(torch.tensor([0.5, 2.0], dtype=torch.bfloat16)).tolist() == [0.5, 2.0]
 
 
+def test_tensors_with_gradients_may_come_in_lists():
+    torch = pytest.importorskip("torch")
+    row = torch.tensor([0.5, 2.0], requires_grad=True)
+    assert told.to_numpy([row, 2 * row]).tolist() == [[0.5, 2.0], [1.0, 4.0]]
+    assert told.to_numpy([[row], (row,)]).shape == (2, 1, 2)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, jnp.asarray, Tensor, np.ndarray.tolist, real_torch])
 def test_arrays_of_any_kind_are_welcome(kind):
     given = played(asking("cma_mega"), kind=lambda array: kind(np.asarray(array)))

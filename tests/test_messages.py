@@ -10,6 +10,7 @@ import pytest
 import dqd
 from dqd.archives import Archive
 from dqd.experiments import presets
+from dqd.types import pytree
 
 GRID = dqd.Grid([-1, -1], [1, 1], [4, 4])
 EMITTER = dqd.map_elites(0.1, batch_size=4, initial_population=0)
@@ -41,10 +42,32 @@ def told(objective, measures):
     search.tell(objective, measures)
 
 
+class Undecorated(dqd.Domain):
+    def score(self, x):
+        return score(x)
+
+
+@pytree
+class Named(dqd.Domain):
+    name: str
+
+
+@pytree
+class Silent(dqd.Domain):
+    pass
+
+
+@pytree
+class Listed(dqd.Domain):
+    def score(self, x):
+        return x[0], [x[0], x[1]]
+
+
 MISTAKES = [
     # The grid
     (lambda: dqd.Grid([1, 0], [0, 1], [2, 2]), ValueError, ["lower", "below upper", "measure 0", "1.0", "0.0"]),
     (lambda: dqd.Grid([0], [1, 1], [2, 2]), ValueError, ["one entry per measure", "'lower': 1", "'upper': 2"]),
+    (lambda: dqd.Grid([(0, 1), (0, 1)], [1, 1], [2, 2]), ValueError, ["lower", "one number per measure", "(2, 2)"]),
     (lambda: dqd.Grid([0], [1], [2.5]), ValueError, ["shape", "whole numbers", "2.5"]),
     (lambda: dqd.Grid([0], [1], [0]), ValueError, ["shape", "at least 1"]),
     (lambda: dqd.Grid([0], [np.inf], [2]), ValueError, ["upper", "finite"]),
@@ -64,7 +87,12 @@ MISTAKES = [
     (lambda: dqd.og_map_elites(0.1, 0.1, independent=True, stepped=20), ValueError, ["stepped", "two evaluations"]),
     (lambda: dqd.og_map_elites(0.1, 0.1, stepped=3), ValueError, ["stepped", "independent=True", "18"]),
     (lambda: dqd.replicate(EMITTER, 0), ValueError, ["replicate", "at least 1"]),
+    (lambda: dqd.replicate(EMITTER, 2.5), ValueError, ["replicate", "whole number", "2.5"]),
+    (lambda: dqd.replicate(3, EMITTER), TypeError, ["replicate", "expected an emitter", "int"]),
     (lambda: dqd.combine(), ValueError, ["combine", "at least one"]),
+    (lambda: dqd.combine([EMITTER, EMITTER]), TypeError, ["combine", "expected an emitter", "list"]),
+    (lambda: dqd.combine(EMITTER, dqd.cma_me), TypeError, ["combine", "call it: cma_me(...)"]),
+    (lambda: dqd.og_map_elites(0.1, 0.1, independent=True, stepped=2.5), ValueError, ["stepped", "1..17", "2.5"]),
     # The score function
     (lambda: run(lambda x: -jnp.sum(x**2)), TypeError, ["score", "return objective, measures"]),
     (lambda: run(lambda x: (x, x[:2])), ValueError, ["objective", "one number", "(3,)"]),
@@ -78,6 +106,12 @@ MISTAKES = [
     (lambda: run(lambda x: (math.sin(x[0]), x[:2])), TypeError, ["score", "jax.numpy", "evaluator="]),
     (lambda: run(lambda x: (x[0] if x[0] > 0 else -x[0], x[:2])), TypeError, ["score", "jnp.where", "`if`"]),
     (lambda: run(lambda x: (x.detach().sum(), x[:2])), AttributeError, ["score", "detach", "evaluator="]),
+    (lambda: run(lambda x: (jnp.sum(x[x > 0]), x[:2])), IndexError, ["score", "boolean", "jnp.where"]),
+    (lambda: run(lambda x: (x[0], x[:2]), x0=3.0), IndexError, ["score", "shape (1,)"]),
+    (lambda: run(Undecorated()), TypeError, ["Undecorated", "@dqd.types.pytree"]),
+    (lambda: run(Named("x")), TypeError, ["Named.name", "str", "dqd.types.static()"]),
+    (lambda: run(Silent()), TypeError, ["Silent", "score(self, x)"]),
+    (lambda: run(Listed()), TypeError, ["score", "two arrays", "(k,)"]),
     (lambda: run(dqd.Arm), TypeError, ["class Arm", "Arm(...)"]),
     (lambda: run("score"), TypeError, ["score", "function", "str"]),
     # illuminate
@@ -97,6 +131,18 @@ MISTAKES = [
     (lambda: run(bounds=(1, -1)), ValueError, ["bounds", "below"]),
     (lambda: run(bounds=3), ValueError, ["bounds", "(lower, upper)"]),
     (lambda: run(bounds=(np.zeros(2), 1)), ValueError, ["bounds", "lower", "shape of x0"]),
+    (lambda: run(bounds=(None, 1)), ValueError, ["bounds", "lower", "infinity"]),
+    (
+        lambda: dqd.AskTell(EMITTER, GRID, x0={"a": 0.0, "b": 0.0}, bounds=({"a": 0, "c": 0}, 1)),
+        ValueError,
+        ["'b'", "'c'"],
+    ),
+    (lambda: run(initial_sigma=-1.0), ValueError, ["initial_sigma", "at least 0", "-1.0"]),
+    (lambda: run(initial_sigma=math.nan), ValueError, ["initial_sigma", "finite", "nan"]),
+    (lambda: run(archive_minimum=math.nan), ValueError, ["minimum", "nan"]),
+    (lambda: run(archive_minimum=math.inf), ValueError, ["minimum", "inf"]),
+    (lambda: run(qd_score_offset=math.nan), ValueError, ["qd_score_offset", "finite"]),
+    (lambda: run(seeds=3), TypeError, ["seeds", "range(20)", "int"]),
     (lambda: run(archive_learning_rate=0.5), ValueError, ["minimum", "finite"]),
     (lambda: run(archive_learning_rate=2.0), ValueError, ["learning_rate", "[0, 1]", "2.0"]),
     # Ask and tell
@@ -108,10 +154,12 @@ MISTAKES = [
     (lambda: told_dqd([0], [[0], [0]], np.zeros((1, 3, 3))), ValueError, ["measures", "(1, 2)", "transposed"]),
     (lambda: told(np.zeros(3), np.zeros((3, 2))), ValueError, ["objective", "(4,)", "(3,)", "same order"]),
     (lambda: told(np.zeros((4, 1)), np.zeros((4, 2))), ValueError, ["objective", "(4, 1)", "reshape"]),
+    (lambda: told(np.zeros(4), [[0, 0], [0]]), ValueError, ["tell", "measures", "(4, 2)", "inhomogeneous"]),
     (lambda: told(np.zeros(4) + 1j, np.zeros((4, 2))), TypeError, ["objective", "real numbers", "complex128"]),
     # What was found, and names
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
     (lambda: run(iterations=0).archive.retrieve([0.0, np.nan]), ValueError, ["measures", "finite"]),
+    (lambda: run().solution([[0.0, 0.0], [1.0, 1.0]]), ValueError, ["measures", "2 rows", "archive.retrieve"]),
     (lambda: run(iterations=0).solution([0.0, 0.0]), KeyError, ["no elite", "0.0"]),
     (lambda: Archive.empty(GRID, 3).sample(None, 1), ValueError, ["sample", "empty"]),
     (lambda: dqd.cma_megaa, AttributeError, ["cma_megaa", "did you mean 'cma_mega'"]),

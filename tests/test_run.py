@@ -146,6 +146,34 @@ def test_numbers_have_the_precision_of_the_session_or_of_x0(x64):
         assert single.archive.solutions.dtype == single.archive.measures.dtype == "float32"
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_a_start_in_half_precision_is_searched_in_single(dtype):
+    result = run(x0=jnp.full(6, 0.5, dtype), iterations=5)
+    assert result.archive.solutions.dtype == np.float32
+
+
+@pytest.mark.x64
+def test_a_score_may_compute_in_another_precision_than_the_search():
+    def doubled(x):
+        return -jnp.sum(jnp.asarray(x, jnp.float64) ** 2), jnp.asarray(x[:2], jnp.float64)
+
+    for emitter in (dqd.cma_mega(0.5, batch_size=7), dqd.omg_mega(0.5, batch_size=6)):
+        result = run(doubled, emitter, x0=jnp.zeros(6, jnp.float32), iterations=5)
+        assert result.archive.objective.dtype == result.archive.best.dtype == np.float32
+
+
+def test_a_list_of_numbers_is_a_vector():
+    plain = run(x0=[0.5] * 6, iterations=3)
+    np.testing.assert_array_equal(plain.elites.solutions, run(x0=jnp.full(6, 0.5), iterations=3).elites.solutions)
+    assert plain.best_solution().shape == (6,)
+
+
+def test_bounds_may_be_plain_lists():
+    result = run(bounds=([-0.1] * 6, [0.2] * 6), iterations=5)
+    assert result.elites.solutions.min() >= np.float32(-0.1)
+    assert result.elites.solutions.max() <= np.float32(0.2)
+
+
 def test_it_runs_outside_the_main_thread_where_no_signal_can_be_handled(result):
     with ThreadPoolExecutor(1) as pool:
         np.testing.assert_array_equal(pool.submit(run).result().elites.solutions, result.elites.solutions)
@@ -195,6 +223,31 @@ def test_a_bad_jacobian_restarts_from_an_elite_and_counts_once():
 def test_a_run_that_is_mostly_not_finite_stops_with_advice():
     with pytest.raises(dqd.NonFiniteError, match="evaluations were NaN or infinite"):
         run(lambda x: (jnp.sum(x) * jnp.nan, x[:2]), iterations=1000, chunk=50)
+
+
+@pytest.mark.parametrize("emitter", [dqd.cma_mega(0.5, batch_size=9), dqd.omg_mega(0.5, batch_size=8)])
+def test_a_run_without_any_finite_jacobian_stops_with_advice(emitter):
+    def pole(x):  # finite everywhere, but not its gradient
+        return jnp.sqrt(x[0] - x[0]) - jnp.sum(x**2), x[:2]
+
+    with pytest.raises(dqd.NonFiniteError, match="jacobians was finite"):
+        run(pole, emitter, iterations=300, chunk=50)
+
+
+def test_a_few_finite_jacobians_are_enough_to_go_on():
+    def half_bad(x):
+        return -jnp.sum(x**2), jnp.array([x[0], x[1] + jnp.sqrt(jnp.where(x[0] > 0, x[1] - x[1], 1))])
+
+    result = run(half_bad, dqd.omg_mega(0.5, batch_size=8), iterations=300, chunk=50)
+    assert result.iterations == 300
+    assert 0 < result.nonfinite < result.gradients
+
+
+def test_a_run_too_short_to_be_stopped_warns_of_its_bad_numbers():
+    with pytest.warns(UserWarning, match="evaluations were NaN or infinite"):
+        run(lambda x: (jnp.sum(x) * jnp.nan, x[:2]), iterations=2)
+    with pytest.warns(UserWarning, match="jacobians was finite"):
+        run(lambda x: (-jnp.linalg.norm(x), x[:2]), iterations=2)
 
 
 # Records --------------------------------------------------------------------------------------------------------------
@@ -314,6 +367,35 @@ def test_any_optax_optimiser_moves_theta_and_forgets_at_a_restart():
         velocity = 0.8 * velocity + weights / weights.sum() @ branches[np.argsort(-objective)][:3] - theta
         theta = theta + 0.3 * velocity
     assert search.result().restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("learning_rate", "optimizer", "arguments"),
+    [
+        (optax.constant_schedule(0.3), None, {}),
+        (optax.linear_schedule(0.3, 0.3, 10), optax.adam, {"b1": 0.8}),
+        (0.3, optax.sgd, {"momentum": 0.8, "nesterov": True}),
+        (0.3, optax.rmsprop, {"centered": True}),
+        (0.3, optax.adam, {"mu_dtype": "bfloat16"}),
+    ],
+)
+def test_schedules_and_choices_of_an_optimiser_are_part_of_the_program(learning_rate, optimizer, arguments):
+    result = run(emitter=dqd.cma_mega(0.5, learning_rate, optimizer, batch_size=7, **arguments), iterations=30)
+    assert len(result.elites) > 5
+
+
+def test_a_schedule_is_the_number_that_it_stands_for():
+    constant, number = (
+        run(emitter=dqd.cma_mega(0.5, rate, batch_size=7), iterations=30)
+        for rate in (optax.constant_schedule(0.25), 0.25)
+    )
+    np.testing.assert_array_equal(constant.elites.solutions, number.elites.solutions)
+
+
+def test_numbers_of_numpy_are_numbers():
+    plain = run(emitter=dqd.cma_mega(0.5, 0.25, batch_size=7), iterations=5)
+    numpys = dqd.cma_mega(np.float32(0.5), np.float64(0.25), batch_size=np.int64(7))
+    np.testing.assert_array_equal(run(emitter=numpys, iterations=5).elites.solutions, plain.elites.solutions)
 
 
 def test_an_iteration_without_progress_leaves_theta_at_an_elite_not_at_the_origin():

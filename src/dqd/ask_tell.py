@@ -47,7 +47,7 @@ class AskTell:
         archive_minimum: float = -math.inf,
         qd_score_offset: float = 0.0,
     ) -> None:
-        check_search(emitter, tessellation)
+        check_search(emitter, tessellation, initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))

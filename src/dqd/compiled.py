@@ -65,7 +65,7 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
         return state
     solutions = search.ask_initial(state)
     evaluation = apart(seed >= 0, domain.evaluate, solutions)
-    return search.tell_initial(state, solutions, evaluation)
+    return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
 run_chunk = jax.jit(iterate, static_argnames=("length", "batched"), donate_argnames="state")

@@ -151,6 +151,10 @@ class Result:
     def solution(self, measures: Any) -> Any:
         """The elite in the cell of these measures, shaped like x0."""
         found = self.archive.retrieve(measures)
+        if len(found) != 1:
+            raise ValueError(
+                f"measures: expected those of one cell, got {len(found)} rows; archive.retrieve takes many"
+            )
         if not found.occupied[0]:
             raise KeyError(f"no elite in the cell of measures {np.asarray(measures).tolist()}")
         return self.layout.unflatten(found.solutions[0])

@@ -13,6 +13,7 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import jax
@@ -27,7 +28,7 @@ from dqd.compiled import Compiled, run_chunk, start_seeds
 from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain, FunctionDomain
-from dqd.emitters.emitter import Emitter
+from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.history import History
 from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
@@ -93,7 +94,8 @@ def illuminate(
             None if there is an evaluator.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
         tessellation: the cells of measure space, a `dqd.Grid`.
-        x0: where to start: an array (n,) or any pytree of arrays, then also what `score` is given.
+        x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
+            is given the flat vector).
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         evaluator: instead of score, a plain function of a batch, NumPy (b, n) -> objective (b,), measures (b, k) and,
             for algorithms with gradients, jacobian (b, 1 + k, n); or a `dqd.Evaluator`.
@@ -122,7 +124,8 @@ def illuminate(
     The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
     writes a checkpoint and ends the program with code 143.
     """
-    _check_arguments(emitter, tessellation, iterations, seed, seeds, chunk)
+    check_search(emitter, tessellation, initial_sigma)
+    _check_arguments(iterations, seed, seeds, chunk)
     if not checkpoint_seconds >= 0:
         raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
@@ -175,7 +178,7 @@ def illuminate(
             checkpoints,
         )
         checkpoints.keep(state, history, stopped, last=True)
-    _warn_about_clamping(state.archive)
+    _warn(state)
     result = found(state, history, stopped)
     if stopped == "terminated":
         raise Terminated(result)
@@ -267,24 +270,42 @@ def compile_ahead(
 
 
 class _Health:
-    """Stops a run of which most evaluations are not finite."""
+    """Stops a run of which most evaluations are not finite, or none of the jacobians."""
 
     WINDOW = 1000  # evaluations
 
     def __init__(self, tally: Tally | None) -> None:
         """What was before is not looked at. Of a new run, nothing was: the initial population counts."""
-        self.marks = deque([(int(tally.evaluations), tally.nonfinite) if tally else (0, 0)])
+        self.marks = deque([_figures(tally) if tally else (0, 0, 0, 0)])
 
     def check(self, done: int, tally: Tally) -> None:
-        self.marks.append((int(tally.evaluations), tally.nonfinite))
+        self.marks.append(_figures(tally))
         while len(self.marks) > 2 and self.marks[-1][0] - self.marks[1][0] >= self.WINDOW:
             self.marks.popleft()
-        evaluations, nonfinite = (now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True))
-        if evaluations >= self.WINDOW and nonfinite > evaluations / 2:
-            raise NonFiniteError(
-                f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite (iteration {done:,}). "
-                "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
-            )
+        lately = tuple(now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True))
+        words = _complaint(*lately)
+        if words and lately[0] >= self.WINDOW:
+            raise NonFiniteError(f"iteration {done:,}: {words}")
+
+
+def _complaint(evaluations: int, nonfinite: int, jacobians: int, lost: int) -> str:
+    """What is wrong with these numbers of evaluations: nothing is an empty string."""
+    if nonfinite > evaluations / 2:
+        return (
+            f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite. "
+            "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
+        )
+    if 0 < jacobians == lost:
+        return (
+            f"none of the last {jacobians:,} jacobians was finite, although the scores were: no gradient can be "
+            "followed. dqd.check_jacobian(score, x0) says which row is wrong; a square root or a norm at 0 is a "
+            "frequent cause, guard it or start elsewhere"
+        )
+    return ""
+
+
+def _figures(tally: Tally) -> tuple[int, int, int, int]:
+    return int(tally.evaluations), tally.nonfinite, int(tally.gradients), int(tally.lost_jacobians)
 
 
 def _chunk_length(iterations: int, chunk: int) -> int:
@@ -302,6 +323,7 @@ def _brisk(length: int, seconds: float) -> int:
 def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
     """A domain of flat vectors from whatever the user gave."""
     if isinstance(score, Domain):
+        _check_fields(score)
         return score
     if isinstance(score, type) and issubclass(score, Domain):
         raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
@@ -316,16 +338,33 @@ def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
     return FunctionDomain(function if layout.is_flat else OnFlat(function, layout))
 
 
+def _check_fields(domain: Domain) -> None:
+    """All that a domain holds is data, or marked as static."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(domain)[0]:
+        if leaf is domain:
+            raise TypeError(f"score: the class {type(domain).__name__} needs the decorator @dqd.types.pytree")
+        if not isinstance(leaf, bool | int | float | np.generic | np.ndarray | Array):
+            name = jax.tree_util.keystr(path).lstrip(".")
+            raise TypeError(
+                f"score: {type(domain).__name__}.{name} is no array but {type(leaf).__name__}; "
+                "mark such a field as part of the program: `name: type = dqd.types.static()`"
+            )
+
+
 def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
     """Trace the score once and say in words what does not fit."""
     try:
         outputs = jax.eval_shape(domain.score, x0)
-    except (TypeError, ValueError, AttributeError) as error:
+    except NotImplementedError:
+        raise TypeError(f"score: the class {type(domain).__name__} must define score(self, x)") from None
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
         words, *_ = str(error).splitlines() or [type(error).__name__]
-        traced = isinstance(error, jax.errors.JAXTypeError) or "Tracer" in words
+        traced = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError) or "Tracer" in words
         hint = f". {JAX_ONLY}" if traced else ""
-        kind = next(kind for kind in (TypeError, ValueError, AttributeError) if isinstance(error, kind))
-        raise kind(f"score: failed on a solution of shape {x0.shape}: {words}{hint}") from error
+        kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
+        raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
+    if not isinstance(outputs, tuple) or [hasattr(part, "shape") for part in outputs] != [True, True]:
+        raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
     objective, measures = outputs
     k = tessellation.num_measures
     if objective.shape != ():
@@ -339,16 +378,20 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
         )
     for name, output in (("objective", objective), ("measures", measures)):
         if not jnp.issubdtype(output.dtype, jnp.floating):
-            raise TypeError(f"score: {name} must be real numbers that can be differentiated, got {output.dtype}")
+            raise TypeError(
+                f"score: {name} must be real numbers that can be differentiated, got {output.dtype}; "
+                "if the algorithm needs no gradients, .astype(float) is enough"
+            )
 
 
-def _check_arguments(emitter: Any, tessellation: Any, iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
-    check_search(emitter, tessellation)
+def _check_arguments(iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
     for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number < 2**31:
             raise ValueError(f"{name}: expected a whole number from {least} to 2**31 - 1, got {number!r}")
     if seed is not None and seeds is not None:
         raise ValueError("seed and seeds: give one of them")
+    if seeds is not None and not hasattr(seeds, "__len__"):
+        raise TypeError(f"seeds: expected a list of whole numbers such as range(20), got {type(seeds).__name__}")
     for number in [0 if seed is None else seed] if seeds is None else seeds:
         check_seed(number)
     if seeds is not None and len(seeds) == 0:
@@ -362,19 +405,21 @@ def check_seed(seed: Any) -> None:
         raise ValueError(f"seed: expected a whole number from 0 to 2**31 - 1, got {seed!r}")
 
 
-def check_search(emitter: Any, tessellation: Any) -> None:
-    """The emitter and the grid are what they should be."""
-    if not isinstance(emitter, Emitter):
-        call = f"; call it: {emitter.__name__}(...)" if callable(emitter) and hasattr(emitter, "__name__") else ""
-        raise TypeError(
-            f"emitter: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(emitter).__name__}{call}"
-        )
+def check_search(emitter: Any, tessellation: Any, initial_sigma: Any) -> None:
+    """The emitter, the grid and the initial spread are what they should be."""
+    check_emitter("emitter", emitter)
     if not isinstance(tessellation, Grid):
         raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
+    if not isinstance(initial_sigma, Real) or not 0 <= float(initial_sigma) < math.inf:
+        raise ValueError(f"initial_sigma: expected a finite number, at least 0, got {initial_sigma!r}")
 
 
-def _warn_about_clamping(archive: Archive) -> None:
-    share = int(archive.clamped) / max(int(archive.judged), 1)
+def _warn(state: SearchState) -> None:
+    """What a finished run should not be silent about. A run too short to be stopped may have bad numbers."""
+    words = _complaint(*_figures(state.tally))
+    if words:
+        warnings.warn(words, stacklevel=3)
+    share = int(state.archive.clamped) / max(int(state.archive.judged), 1)
     if share > CLAMPED_SHARE:
         warnings.warn(
             f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "

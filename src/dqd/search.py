@@ -39,7 +39,7 @@ class SearchState:
 
     @property
     def tally(self) -> Tally:
-        return Tally(self.evaluations, self.archive.judged, self.lost_jacobians)
+        return Tally(self.evaluations, self.archive.judged, self.gradients, self.lost_jacobians)
 
 
 @pytree
@@ -48,6 +48,7 @@ class Tally:
 
     evaluations: Counter
     judged: Counter
+    gradients: Counter
     lost_jacobians: Counter
 
     @property
@@ -136,9 +137,11 @@ class Search:
         evaluation = no_evaluation(state.archive.tessellation, state.x0)
         if self.emitter.num_points:
             evaluation = apart(_always(state), evaluator.evaluate_with_jacobian, points.solutions)
+            evaluation = evaluation.astype(state.x0.dtype)
         state = self.tell_dqd(state, points, evaluation)
         state, proposal = self.ask(state, points, evaluation, noise)
-        return self.tell(state, proposal, apart(_always(state), evaluator.evaluate, proposal.solutions))
+        evaluation = apart(_always(state), evaluator.evaluate, proposal.solutions)
+        return self.tell(state, proposal, evaluation.astype(state.x0.dtype))
 
     def restarts(self, state: SearchState) -> Array:
         """Restarts so far, by dqd.emitters.RESTART_REASONS."""

@@ -26,11 +26,13 @@ class Layout:
     @staticmethod
     def of(x0: Any) -> tuple[Layout, Array]:
         """The layout of a solution, and that solution as a flat vector."""
+        if isinstance(x0, list | tuple) and x0 and all(isinstance(number, int | float) for number in x0):
+            x0 = np.asarray(x0)  # a list of plain numbers is meant as a vector
         leaves, treedef = jax.tree.flatten(x0)
         if not leaves:
             raise ValueError("x0: expected an array or a pytree of arrays, got nothing")
         arrays = [_number_array("x0", leaf) for leaf in leaves]
-        dtype = jnp.zeros(0).dtype if not _all_float(arrays) else jnp.result_type(*arrays)
+        dtype = jnp.result_type(jnp.float32, *arrays) if _all_float(arrays) else jnp.zeros(0).dtype
         flat = jnp.concatenate([jnp.asarray(array, dtype).reshape(-1) for array in arrays])
         if flat.size == 0:
             raise ValueError("x0: a solution needs at least one number")
@@ -67,17 +69,28 @@ class Layout:
         return flat
 
     def _broadcast(self, name: str, side: Any) -> Array:
-        leaves = jax.tree.leaves(side)
-        if len(leaves) == 1:
-            leaves = leaves * len(self.shapes)
+        one = jax.tree_util.treedef_is_leaf(self.treedef)
+        leaves, treedef = ([side], self.treedef) if one else jax.tree.flatten(side)
+        if jax.tree_util.treedef_is_leaf(treedef):
+            leaves, treedef = leaves * len(self.shapes), self.treedef
+        if treedef != self.treedef or side is None:
+            got = "None" if side is None else treedef
+            raise ValueError(
+                f"bounds: {name}: expected a number or the structure of x0, {self.treedef}, got {got}; "
+                "where there is no bound, give infinity"
+            )
+        return jnp.concatenate(
+            [self._spread(name, leaf, shape) for leaf, shape in zip(leaves, self.shapes, strict=True)]
+        )
+
+    def _spread(self, name: str, leaf: Any, shape: tuple[int, ...]) -> Array:
+        array = jnp.asarray(_number_array(f"bounds: {name}", leaf), self.dtype)
         try:
-            full = [
-                jnp.broadcast_to(jnp.asarray(leaf, self.dtype), shape).reshape(-1)
-                for leaf, shape in zip(leaves, self.shapes, strict=True)
-            ]
-        except ValueError as error:
-            raise ValueError(f"bounds: {name} does not fit the shape of x0: {error}") from None
-        return jnp.concatenate(full)
+            return jnp.broadcast_to(array, shape).reshape(-1)
+        except ValueError:
+            raise ValueError(
+                f"bounds: {name}: expected a number or the shape of x0, {shape}, got {array.shape}"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -93,10 +106,14 @@ class OnFlat:
 
 def _number_array(name: str, leaf: Any) -> np.ndarray | Array:
     array = leaf if isinstance(leaf, Array) else to_numpy(leaf)
-    if array.dtype.kind not in "fiub":
+    if not _is_float(array) and array.dtype.kind not in "iub":
         raise TypeError(f"{name}: expected real numbers, got an array of {array.dtype}")
     return array
 
 
 def _all_float(arrays: list[Any]) -> bool:
-    return all(isinstance(array, Array) and array.dtype.kind == "f" for array in arrays)
+    return all(isinstance(array, Array) and _is_float(array) for array in arrays)
+
+
+def _is_float(array: Any) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.floating))  # also bfloat16, whose kind NumPy does not know

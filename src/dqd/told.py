@@ -14,12 +14,18 @@ MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batc
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers."""
-    if hasattr(array, "detach"):
+    """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers or of arrays."""
+    if isinstance(array, list | tuple) and any(isinstance(part, list | tuple) or _is_torch(part) for part in array):
+        array = [to_numpy(part) for part in array]
+    if _is_torch(array):
         array = array.detach().cpu()
         if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
             array = array.float()
     return np.asarray(array)
+
+
+def _is_torch(array: Any) -> bool:
+    return hasattr(array, "detach")
 
 
 def shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tuple[int, ...]]:
@@ -40,7 +46,10 @@ def checked(call: str, name: str, values: Any, shape: tuple[int, ...]) -> np.nda
     """`values` as real numbers of the expected shape."""
     if values is None:
         raise TypeError(f"{call}: {name} is missing; expected an array of shape {shape}")
-    array = numbers(call, name, values)
+    try:
+        array = numbers(call, name, values)
+    except ValueError as error:
+        raise ValueError(f"{call}: {name}: expected an array of shape {shape}; {error}") from None
     if array.shape != shape:
         raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {array.shape}{_hint(shape, array)}")
     return array

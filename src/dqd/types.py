@@ -95,6 +95,10 @@ class Evaluation:
     measures: Array  # (b, k)
     jacobian: Array | None = None  # (b, 1 + k, n) of the raw objective and of the measures
 
+    def astype(self, dtype: Any) -> Evaluation:
+        """All of it in one precision, that of the search: a score may compute in another."""
+        return jax.tree.map(lambda part: part.astype(dtype), self)
+
 
 @pytree
 class AddResult:

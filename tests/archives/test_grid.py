@@ -99,6 +99,16 @@ def test_index_is_that_of_the_specification_and_never_out_of_range(grid, random)
     assert grid.index_of(jnp.asarray(measures)).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-20])
+@pytest.mark.parametrize("x64", [False, True])
+def test_tiny_measures_are_told_apart_as_well(scale, x64):
+    grid = Grid([-scale, 0], [scale, 3 * scale], [4, 5])
+    with jax.enable_x64(x64):
+        assert grid.index_of(jnp.asarray(grid.centers())).tolist() == list(range(20))
+    assert not cells.misplaced(np.arange(20), grid.centers(), grid.lower, grid.upper, grid.shape).any()
+    assert cells.misplaced(np.arange(20)[::-1], grid.centers(), grid.lower, grid.upper, grid.shape).all()
+
+
 def test_whole_number_measures_are_not_rounded_with_the_edges():
     assert Grid([-0.5], [3.5], [8]).index_of(jnp.array([[1], [3]])).tolist() == [3, 7]
 

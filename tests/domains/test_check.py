@@ -152,6 +152,16 @@ def test_a_plain_score_function_is_checked():
     assert check_jacobian(lambda x: (jnp.sin(x).sum(), jnp.stack([x[0] * x[1], x[2]])), [0.1, 0.2, 0.3])
 
 
+def test_a_score_of_structured_solutions_is_checked():
+    def score(x):
+        return -jnp.sum(x["a"] ** 2) + x["b"][0, 1], jnp.array([x["a"][0], jnp.sum(x["b"])])
+
+    x = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2))}
+    assert check_jacobian(score, x)
+    kinked = check_jacobian(lambda x: (jnp.linalg.norm(x["a"] - x["a"]), score(x)[1]), x)
+    assert "row 0 (the objective) is not finite" in str(kinked)
+
+
 @jax.custom_jvp
 def cube_with_a_wrong_rule(x):
     return x**3

@@ -11,13 +11,19 @@ from dqd.archives import REJECTED, Archive, Grid
 from dqd.emitters.rank import improvement_ranks
 from dqd.types import AddResult, Evaluation
 
-ranks_of = jax.jit(improvement_ranks)
+PLAIN = Archive.empty(Grid([0], [1], [4]), 1)
+ANNEALED = Archive.empty(Grid([0], [1], [4]), 1, learning_rate=0.1, minimum=0.0)
+ranks = jax.jit(improvement_ranks)
 few_values = st.sampled_from([-math.inf, -2.0, -0.5, 0.0, 0.5, 3.0])  # many ties
 results = st.lists(st.tuples(st.integers(0, 2), few_values | st.floats(-1e6, 1e6, width=32)), min_size=12, max_size=12)
 
 
 def told(status, value):
     return AddResult(jnp.array(status), jnp.array(value, float), jnp.arange(len(status)))
+
+
+def ranks_of(result, archive=PLAIN):
+    return ranks(result, archive)
 
 
 @pytest.mark.x64
@@ -35,6 +41,22 @@ def test_a_new_cell_stands_above_any_improvement_and_that_above_any_rejection():
 
 def test_of_exact_ties_the_later_candidate_ranks_higher():
     assert ranks_of(told([1, 1, 2, 1], [5.0, 5.0, 1.0, 5.0])).tolist() == [3, 2, 0, 1]
+
+
+def test_with_thresholds_the_value_alone_decides():
+    result = told([0, 1, 2, 1, 0, 2], [-0.1, 900.0, 50.0, 1.0, -7.0, 3.0])
+    assert ranks_of(result, ANNEALED).tolist() == [4, 0, 1, 3, 5, 2]
+
+
+@pytest.mark.x64
+def test_with_learning_rate_0_the_ranking_is_that_of_the_objective():
+    archive = Archive.empty(Grid([0], [1], [4]), 1, learning_rate=0.0, minimum=0.0)
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        objective, measures = jnp.asarray(generator.uniform(1, 9, 12)), jnp.asarray(generator.uniform(0, 1, (12, 1)))
+        archive, result = archive.add(jnp.zeros((12, 1)), Evaluation(objective, measures))
+        order = np.argsort(-np.asarray(objective))
+        assert np.argsort(ranks_of(result, archive)).tolist() == order.tolist()
 
 
 # The appendix's theorem -----------------------------------------------------------------------------------------------

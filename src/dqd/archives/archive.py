@@ -79,6 +79,10 @@ class Archive:
         """An archive without elites."""
         if not 0.0 <= learning_rate <= 1.0:
             raise ValueError(f"learning_rate: expected a number in [0, 1], got {learning_rate}")
+        if math.isnan(minimum) or minimum == math.inf:
+            raise ValueError(f"minimum: expected a threshold that objectives can pass, got {minimum}")
+        if not math.isfinite(qd_score_offset):
+            raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
         if learning_rate < 1.0 and not math.isfinite(minimum):
             raise ValueError(
                 f"minimum: a learning rate of {learning_rate} needs a finite minimum threshold, got {minimum}; "

@@ -70,15 +70,22 @@ class Grid:
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(self.num_cells, self.num_measures)
 
 
+def _per_measure(name: str, values: Any) -> np.ndarray:
+    array = np.atleast_1d(values)
+    if array.ndim != 1:
+        raise ValueError(f"Grid: {name} needs one number per measure, got an array of shape {array.shape}")
+    return array
+
+
 def _numbers(name: str, values: Any) -> tuple[float, ...]:
-    numbers = tuple(float(value) for value in np.atleast_1d(values))
+    numbers = tuple(float(value) for value in _per_measure(name, values))
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError(f"Grid: {name} must be finite, got {numbers}")
     return numbers
 
 
 def _counts(shape: Any) -> tuple[int, ...]:
-    values = np.atleast_1d(shape)
+    values = _per_measure("shape", shape)
     if not all(float(value).is_integer() and value >= 1 for value in values):
         raise ValueError(f"Grid: shape must hold whole numbers of cells, at least 1 each, got {tuple(values.tolist())}")
     counts = tuple(int(value) for value in values)

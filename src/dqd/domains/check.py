@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dqd.domains.domain import Evaluator, FunctionDomain
+from dqd.solutions import Layout, OnFlat
 from dqd.types import Evaluation, Score
 
 STEPS = (1e-1, 1e-2, 1e-3, 1e-4)  # of each coordinate that moves
@@ -47,6 +48,8 @@ def check_jacobian(
 ) -> JacobianReport:
     """Compare the evaluator's jacobian at x, (n,) or (b, n), with central differences of its raw functions.
 
+    A score function of structured solutions is checked at one, any pytree of arrays.
+
     Takes a domain, a plain score function or any evaluator; solutions are handed over in the kind of x (JAX, NumPy,
     torch). `step` replaces the choice of h by one value and makes the check four times cheaper. `tolerance` is relative
     to the largest slope of a row, by default the fourth root of the machine epsilon: 1.2e-4 in float64, 1.9e-2 in
@@ -55,7 +58,14 @@ def check_jacobian(
     >>> bool(check_jacobian(lambda x: (-(x**2).sum(), x[:2]), np.array([1.0, 2.0, 3.0])))
     True
     """
-    judge = evaluator if isinstance(evaluator, Evaluator) else FunctionDomain(evaluator)
+    judge: Evaluator
+    if isinstance(evaluator, Evaluator):
+        judge = evaluator
+    elif _is_array(x):
+        judge = FunctionDomain(evaluator)
+    else:
+        layout, x = Layout.of(x)
+        judge = FunctionDomain(OnFlat(evaluator, layout))
     solutions = np.atleast_2d(_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
     found = judge.evaluate_with_jacobian(_like(x, solutions))
@@ -263,6 +273,11 @@ def _scale(evaluator: Evaluator) -> float:
 def _numpy(values: Any) -> np.ndarray:
     detach = getattr(values, "detach", None)  # a torch tensor that may require gradients or live on a GPU
     return np.asarray(values if detach is None else detach().cpu())
+
+
+def _is_array(x: Any) -> bool:
+    """Or numbers in lists; any other pytree is a structured solution."""
+    return hasattr(x, "shape") or all(isinstance(leaf, int | float) for leaf in jax.tree.leaves(x))
 
 
 def _like(x: Any, points: np.ndarray) -> Any:

@@ -87,7 +87,7 @@ class Arborescence:
     def tell(
         self, state: ArborescenceState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> ArborescenceState:
-        ranks = improvement_ranks(result)
+        ranks = improvement_ranks(result, archive)
         strategy = self.strategy.tell(state.strategy, drawn["coefficients"], ranks, self.batch_size // 2)
         # The weighted mean of the branches is theta + mean(c) J: recombined among coefficients, not solutions.
         direction = matmul(strategy.mean, drawn["jacobian"])

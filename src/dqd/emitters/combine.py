@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.emitters.emitter import Emitter
+from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
 
 
@@ -132,11 +133,14 @@ def combine(*emitters: Emitter) -> Combined:
     """One search with different emitters; a batch is their batches one after the other."""
     if not emitters:
         raise ValueError("combine: give at least one emitter")
+    for emitter in emitters:
+        check_emitter("combine", emitter)
     return Combined(tuple(emitters))
 
 
 def replicate(emitter: Emitter, copies: int) -> Replicated:
     """One search with several copies of an emitter."""
-    if copies < 1:
-        raise ValueError(f"replicate: expected at least 1 copy, got {copies}")
+    check_emitter("replicate", emitter)
+    if isinstance(copies, bool) or not isinstance(copies, Integral) or copies < 1:
+        raise ValueError(f"replicate: expected a whole number of copies, at least 1, got {copies!r}")
     return Replicated(emitter, int(copies))

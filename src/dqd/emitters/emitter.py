@@ -58,6 +58,15 @@ class Emitter(Protocol):
         ...
 
 
+def check_emitter(name: str, thing: Any) -> None:
+    """Raise TypeError unless the thing is an emitter."""
+    if not isinstance(thing, Emitter):
+        call = f"; call it: {thing.__name__}(...)" if callable(thing) and hasattr(thing, "__name__") else ""
+        raise TypeError(
+            f"{name}: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(thing).__name__}{call}"
+        )
+
+
 def no_points(n: int, dtype: jnp.dtype) -> Points:
     return Points(jnp.zeros((0, n), dtype), jnp.zeros(0, bool))
 

@@ -59,7 +59,7 @@ class Evolution:
     def tell(
         self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> EvolutionState:
-        ranks = improvement_ranks(result)
+        ranks = improvement_ranks(result, archive)
         parents = jnp.sum(result.status != REJECTED)
         strategy = self.strategy.tell(state.strategy, drawn["samples"], ranks, parents)
         reason = self.strategy.stop(strategy, ranks, result.value)

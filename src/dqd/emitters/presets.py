@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import optax
@@ -23,25 +25,25 @@ RankOne = Literal["textbook", "dqd2021"]
 def random_sampling(sigma: float = 1.0, *, batch_size: int = 36) -> Variation:
     """Baseline: x0 + sigma N(0, I), without looking at the archive."""
     _check(sigma=sigma)
-    return Variation(Fresh(sigma), _batch(batch_size), initial_population=0)
+    return Variation(Fresh(float(sigma)), _batch(batch_size), initial_population=0)
 
 
 def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (Mouret & Clune 2015): elite + sigma N(0, I)."""
     _check(sigma=sigma)
-    return Variation(Gaussian(sigma), _batch(batch_size), _population(initial_population))
+    return Variation(Gaussian(float(sigma)), _batch(batch_size), _population(initial_population))
 
 
 def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (line) (Vassiliades & Mouret 2018): e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)."""
     _check(sigma1=sigma1, sigma2=sigma2)
-    return Variation(IsoLine(sigma1, sigma2), _batch(batch_size), _population(initial_population))
+    return Variation(IsoLine(float(sigma1), float(sigma2)), _batch(batch_size), _population(initial_population))
 
 
 def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
     """CMA-ME (Fontaine et al. 2020), improvement emitter, parents = the samples that changed the archive."""
     _check(sigma=sigma)
-    return Evolution(CMAES(sigma, _batch(batch_size, 2), rank_one))
+    return Evolution(CMAES(float(sigma), _batch(batch_size, 2), rank_one))
 
 
 def og_map_elites(
@@ -61,7 +63,7 @@ def og_map_elites(
     (`batch_size=48, stepped=12`).
     """
     _check(sigma=sigma, step=step)
-    return _objective_gradient(Gaussian(sigma), step, batch_size, independent, stepped, initial_population)
+    return _objective_gradient(Gaussian(float(sigma)), step, batch_size, independent, stepped, initial_population)
 
 
 def og_map_elites_line(
@@ -76,7 +78,9 @@ def og_map_elites_line(
 ) -> Emitter:
     """OG-MAP-Elites (line): as `og_map_elites`, perturbed by the line operator."""
     _check(sigma1=sigma1, sigma2=sigma2, step=step)
-    return _objective_gradient(IsoLine(sigma1, sigma2), step, batch_size, independent, stepped, initial_population)
+    return _objective_gradient(
+        IsoLine(float(sigma1), float(sigma2)), step, batch_size, independent, stepped, initial_population
+    )
 
 
 def omg_mega(
@@ -86,7 +90,7 @@ def omg_mega(
     _check(sigma=sigma)
     return GradientOperator(
         Elite(),
-        Branching(sigma, bool(normalize)),
+        Branching(float(sigma), bool(normalize)),
         _batch(batch_size, 2, even=True) // 2,
         _population(initial_population),
     )
@@ -94,7 +98,7 @@ def omg_mega(
 
 def cma_mega(
     sigma: float,
-    learning_rate: float = 1.0,
+    learning_rate: float | optax.Schedule = 1.0,
     optimizer: Callable[..., optax.GradientTransformation] | None = None,
     *,
     batch_size: int = 36,
@@ -105,10 +109,13 @@ def cma_mega(
 ) -> Arborescence:
     """CMA-MEGA: theta and `batch_size - 1` branches per iteration; sigma is the initial standard deviation of c.
 
-    `optimizer` is an optax factory that takes `learning_rate` (default: plain gradient ascent); further keyword
-    arguments are its own, such as `cma_mega(0.1, 0.01, optax.adam, b1=0.8)`.
+    `optimizer` is an optax factory that takes `learning_rate`, a number or an optax schedule (default: plain gradient
+    ascent); further keyword arguments are its own, such as `cma_mega(0.1, 0.01, optax.adam, b1=0.8)`.
     """
-    _check(sigma=sigma, learning_rate=learning_rate)
+    _check(sigma=sigma)
+    if not callable(learning_rate):
+        _check(learning_rate=learning_rate)
+        learning_rate = float(learning_rate)
     if optimizer is not None and not callable(optimizer):
         raise TypeError(
             f"optimizer: expected a factory such as optax.adam, got {type(optimizer).__name__}; "
@@ -122,10 +129,13 @@ def cma_mega(
         raise TypeError(
             f"optimizer: {getattr(optimizer, '__name__', optimizer)} refused {arguments}: {error}"
         ) from None
+    # Numbers are traced. What else there is (a schedule, a flag, a type) decides the program.
+    numbers = {name: value for name, value in arguments.items() if isinstance(value, float)}
+    choices = {name: value for name, value in arguments.items() if name not in numbers}
     return Arborescence(
-        CMAES(sigma, _batch(batch_size, 3) - 1, rank_one),
-        arguments,
-        optimizer,
+        CMAES(float(sigma), _batch(batch_size, 3) - 1, rank_one),
+        numbers,
+        functools.partial(optimizer, **choices) if choices else optimizer,
         keep_step_count=bool(keep_step_count),
         normalize=bool(normalize),
     )
@@ -133,7 +143,7 @@ def cma_mega(
 
 def cma_mega_adam(
     sigma: float,
-    learning_rate: float = 0.002,
+    learning_rate: float | optax.Schedule = 0.002,
     *,
     batch_size: int = 36,
     normalize: bool = True,
@@ -160,15 +170,17 @@ def _objective_gradient(
         half = _batch(batch_size, 2, even=True) // 2
         if stepped not in (None, half):
             raise ValueError(f"stepped: without independent=True it is half of the batch, {half}; got {stepped}")
-        return GradientOperator(operator, ObjectiveStep(step), half, initial)
-    stepped = _batch(batch_size, 3) // 3 if stepped is None else stepped
-    if not stepped >= 1 or batch_size - 2 * stepped < 1:
+        return GradientOperator(operator, ObjectiveStep(float(step)), half, initial)
+    batch_size = _batch(batch_size, 3)
+    stepped = batch_size // 3 if stepped is None else stepped
+    if not isinstance(stepped, Integral) or not 1 <= stepped <= (batch_size - 1) // 2:
         raise ValueError(
             f"stepped: each step costs two evaluations, so it must lie in 1..{(batch_size - 1) // 2}, got {stepped}"
         )
+    stepped = int(stepped)
     return Combined(
         (
-            GradientOperator(Elite(), ObjectiveStep(step), stepped, initial),
+            GradientOperator(Elite(), ObjectiveStep(float(step)), stepped, initial),
             Variation(operator, batch_size - 2 * stepped, initial),
         )
     )
@@ -176,21 +188,21 @@ def _objective_gradient(
 
 def _check(**numbers: float) -> None:
     for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(number):
             raise TypeError(f"{name}: expected a finite number, got {number!r}")
         if number <= 0:
             raise ValueError(f"{name}: expected a number above 0, got {number}")
 
 
 def _population(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
         raise ValueError(f"initial_population: expected a whole number, at least 0, got {size!r}")
-    return size
+    return int(size)
 
 
 def _batch(batch_size: int, least: int = 1, even: bool = False) -> int:
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < least:
+    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < least:
         raise ValueError(f"batch_size: expected a whole number of evaluations, at least {least}, got {batch_size!r}")
     if even and batch_size % 2:
         raise ValueError(f"batch_size: half of it goes to points with gradients, so it must be even, got {batch_size}")
-    return batch_size
+    return int(batch_size)
