@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from dqd.emitters import replicate as replicate
     from dqd.exchange import from_pyribs as from_pyribs
     from dqd.exchange import load as load
+    from dqd.health import NonFiniteError as NonFiniteError
     from dqd.interop.failures import EvaluationError as EvaluationError
     from dqd.result import Result as Result
     from dqd.result import Results as Results
-    from dqd.run import NonFiniteError as NonFiniteError
     from dqd.run import illuminate as illuminate
     from dqd.safe import UnreadableError as UnreadableError
     from dqd.saved import SavedArchive as SavedArchive
@@ -63,7 +63,8 @@ _HOMES = {
     "dqd.exchange": ("from_pyribs", "load"),
     "dqd.interop.failures": ("EvaluationError",),
     "dqd.result": ("Result", "Results"),
-    "dqd.run": ("NonFiniteError", "illuminate"),
+    "dqd.health": ("NonFiniteError",),
+    "dqd.run": ("illuminate",),
     "dqd.safe": ("UnreadableError",),
     "dqd.saved": ("SavedArchive",),
     "dqd.types": ("Evaluation",),

@@ -22,10 +22,10 @@ import numpy as np
 from dqd import half_steps, told
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.checks import check_search, check_seed
 from dqd.emitters.emitter import Emitter
 from dqd.history import History
 from dqd.result import Result
-from dqd.run import check_search, check_seed
 from dqd.search import Search, SearchState, no_evaluation
 from dqd.solutions import Layout
 from dqd.types import Evaluation, Points, Proposal

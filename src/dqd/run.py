@@ -10,45 +10,34 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.checkpoints import Checkpoints, NoCheckpoints
+from dqd.checks import as_domain, check_arguments, check_score, check_search
 from dqd.compiled import Compiled, run_chunk, start_seeds
 from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
-from dqd.domains.domain import Domain, FunctionDomain
-from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.domains.domain import Domain
+from dqd.emitters.emitter import Emitter
+from dqd.health import Health, warn
 from dqd.history import History
 from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.record import with_versions
 from dqd.result import Result, Results, settings
 from dqd.search import Search, SearchState, StepInfo, Tally
-from dqd.solutions import Layout, OnFlat
+from dqd.solutions import Layout
 from dqd.types import Score
 from dqd.writer import Writer
 
 LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
-JAX_ONLY = (
-    "score is compiled, so it must use jax.numpy and decide with jnp.where instead of `if`; "
-    "for a function of NumPy or PyTorch give evaluator= instead"
-)
-CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
-
-
-class NonFiniteError(RuntimeError):
-    """Most evaluations were not finite."""
 
 
 class Terminated(SystemExit):
@@ -125,7 +114,7 @@ def illuminate(
     writes a checkpoint and ends the program with code 143.
     """
     check_search(emitter, tessellation, initial_sigma)
-    _check_arguments(iterations, seed, seeds, chunk)
+    check_arguments(iterations, seed, seeds, chunk)
     if not checkpoint_seconds >= 0:
         raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
@@ -178,7 +167,7 @@ def illuminate(
             checkpoints,
         )
         checkpoints.keep(state, history, stopped, last=True)
-    _warn(state)
+    warn(state)
     result = found(state, history, stopped)
     if stopped == "terminated":
         raise Terminated(result)
@@ -217,7 +206,7 @@ def _loop(
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, StepInfo, Tally]] = deque()
     launched, stopped = history.done, None
-    health = _Health(state.tally if launched else None)
+    health = Health(state.tally if launched else None)
     lap = CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
@@ -269,45 +258,6 @@ def compile_ahead(
     run_chunk.lower(search, state, domain, length=_chunk_length(iterations, chunk), batched=True).compile()
 
 
-class _Health:
-    """Stops a run of which most evaluations are not finite, or none of the jacobians."""
-
-    WINDOW = 1000  # evaluations
-
-    def __init__(self, tally: Tally | None) -> None:
-        """What was before is not looked at. Of a new run, nothing was: the initial population counts."""
-        self.marks = deque([_figures(tally) if tally else (0, 0, 0, 0)])
-
-    def check(self, done: int, tally: Tally) -> None:
-        self.marks.append(_figures(tally))
-        while len(self.marks) > 2 and self.marks[-1][0] - self.marks[1][0] >= self.WINDOW:
-            self.marks.popleft()
-        lately = tuple(now - then for then, now in zip(self.marks[0], self.marks[-1], strict=True))
-        words = _complaint(*lately)
-        if words and lately[0] >= self.WINDOW:
-            raise NonFiniteError(f"iteration {done:,}: {words}")
-
-
-def _complaint(evaluations: int, nonfinite: int, jacobians: int, lost: int) -> str:
-    """What is wrong with these numbers of evaluations: nothing is an empty string."""
-    if nonfinite > evaluations / 2:
-        return (
-            f"{nonfinite:,} of the last {evaluations:,} evaluations were NaN or infinite. "
-            "Check score(x0) and, with dqd.check_jacobian, its gradient; a smaller sigma keeps samples nearer to x0"
-        )
-    if 0 < jacobians == lost:
-        return (
-            f"none of the last {jacobians:,} jacobians was finite, although the scores were: no gradient can be "
-            "followed. dqd.check_jacobian(score, x0) says which row is wrong; a square root or a norm at 0 is a "
-            "frequent cause, guard it or start elsewhere"
-        )
-    return ""
-
-
-def _figures(tally: Tally) -> tuple[int, int, int, int]:
-    return int(tally.evaluations), tally.nonfinite, int(tally.gradients), int(tally.lost_jacobians)
-
-
 def _chunk_length(iterations: int, chunk: int) -> int:
     """The largest divisor of `iterations` up to `chunk`, unless only small ones exist: a remainder compiles anew."""
     divisors = [size for size in range(1, min(chunk, iterations) + 1) if iterations % size == 0]
@@ -318,111 +268,3 @@ def _chunk_length(iterations: int, chunk: int) -> int:
 def _brisk(length: int, seconds: float) -> int:
     """A shorter chunk, if the last one took so long that a signal would wait."""
     return max(1, int(length * SHORT_CHUNK / seconds)) if seconds > LONG_CHUNK else length
-
-
-def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
-    """A domain of flat vectors from whatever the user gave."""
-    if isinstance(score, Domain):
-        _check_fields(score)
-        return score
-    if isinstance(score, type) and issubclass(score, Domain):
-        raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
-    if hasattr(score, "evaluate"):
-        raise TypeError(
-            "score: expected a function of jax.numpy or a dqd.Domain, which illuminate compiles; "
-            "for an evaluator with arrays of its own, give evaluator= or use dqd.AskTell"
-        )
-    if not callable(score):
-        raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")
-    function: Score = score  # type: ignore[assignment]
-    return FunctionDomain(function if layout.is_flat else OnFlat(function, layout))
-
-
-def _check_fields(domain: Domain) -> None:
-    """All that a domain holds is data, or marked as static."""
-    for path, leaf in jax.tree_util.tree_flatten_with_path(domain)[0]:
-        if leaf is domain:
-            raise TypeError(f"score: the class {type(domain).__name__} needs the decorator @dqd.types.pytree")
-        if not isinstance(leaf, bool | int | float | np.generic | np.ndarray | Array):
-            name = jax.tree_util.keystr(path).lstrip(".")
-            raise TypeError(
-                f"score: {type(domain).__name__}.{name} is no array but {type(leaf).__name__}; "
-                "mark such a field as part of the program: `name: type = dqd.types.static()`"
-            )
-
-
-def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
-    """Trace the score once and say in words what does not fit."""
-    try:
-        outputs = jax.eval_shape(domain.score, x0)
-    except NotImplementedError:
-        raise TypeError(f"score: the class {type(domain).__name__} must define score(self, x)") from None
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
-        words, *_ = str(error).splitlines() or [type(error).__name__]
-        traced = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError) or "Tracer" in words
-        hint = f". {JAX_ONLY}" if traced else ""
-        kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
-        raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
-    if not isinstance(outputs, tuple) or [hasattr(part, "shape") for part in outputs] != [True, True]:
-        raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
-    objective, measures = outputs
-    k = tessellation.num_measures
-    if objective.shape != ():
-        raise ValueError(
-            f"score: the objective must be one number per solution, shape (), got {objective.shape}; "
-            "score is given a single solution, batches are made by dqd"
-        )
-    if measures.shape != (k,):
-        raise ValueError(
-            f"score: expected measures of shape ({k},), as many as the grid has axes, got {measures.shape}"
-        )
-    for name, output in (("objective", objective), ("measures", measures)):
-        if not jnp.issubdtype(output.dtype, jnp.floating):
-            raise TypeError(
-                f"score: {name} must be real numbers that can be differentiated, got {output.dtype}; "
-                "if the algorithm needs no gradients, .astype(float) is enough"
-            )
-
-
-def _check_arguments(iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
-    for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number < 2**31:
-            raise ValueError(f"{name}: expected a whole number from {least} to 2**31 - 1, got {number!r}")
-    if seed is not None and seeds is not None:
-        raise ValueError("seed and seeds: give one of them")
-    if seeds is not None and not hasattr(seeds, "__len__"):
-        raise TypeError(f"seeds: expected a list of whole numbers such as range(20), got {type(seeds).__name__}")
-    for number in [0 if seed is None else seed] if seeds is None else seeds:
-        check_seed(number)
-    if seeds is not None and len(seeds) == 0:
-        raise ValueError("seeds: expected at least one seed")
-    if seeds is not None and len(set(seeds)) != len(seeds):
-        raise ValueError(f"seeds: equal seeds give equal runs; expected distinct ones, got {list(seeds)}")
-
-
-def check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**31:
-        raise ValueError(f"seed: expected a whole number from 0 to 2**31 - 1, got {seed!r}")
-
-
-def check_search(emitter: Any, tessellation: Any, initial_sigma: Any) -> None:
-    """The emitter, the grid and the initial spread are what they should be."""
-    check_emitter("emitter", emitter)
-    if not isinstance(tessellation, Grid):
-        raise TypeError(f"tessellation: expected a dqd.Grid, got {type(tessellation).__name__}")
-    if not isinstance(initial_sigma, Real) or not 0 <= float(initial_sigma) < math.inf:
-        raise ValueError(f"initial_sigma: expected a finite number, at least 0, got {initial_sigma!r}")
-
-
-def _warn(state: SearchState) -> None:
-    """What a finished run should not be silent about. A run too short to be stopped may have bad numbers."""
-    words = _complaint(*_figures(state.tally))
-    if words:
-        warnings.warn(words, stacklevel=3)
-    share = int(state.archive.clamped) / max(int(state.archive.judged), 1)
-    if share > CLAMPED_SHARE:
-        warnings.warn(
-            f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "
-            "widen lower and upper unless that is meant",
-            stacklevel=3,
-        )
