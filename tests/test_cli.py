@@ -242,7 +242,7 @@ def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp
 def test_changed_settings_are_wrong_usage_and_named(tmp_path: Path) -> None:
     call(*CMA_MEGA, "--out", tmp_path / "run", "-q")
     answer = call(*CMA_MEGA, "--out", tmp_path / "run", "--seed", 3, "--set", "sigma=2", code=2).stderr
-    assert "emitter.strategy.sigma: 10.0 there, 2 here" in answer
+    assert "emitter.strategy.sigma: 10.0 there, 2.0 here" in answer
     assert "seed: 0 there, 3 here" in answer
     assert "has done 20 already" in call("resume", tmp_path / "run", "--iterations", 10, code=2).stderr
 
