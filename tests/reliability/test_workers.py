@@ -391,13 +391,16 @@ def test_a_second_ctrl_c_does_not_wait_for_a_pool(tmp_path):
     program = subprocess.Popen(
         [sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert program.stdout.readline() == "evaluating\n"
-    program.send_signal(signal.SIGINT)  # to this process only, not to those of its pool
-    while "stopping after this chunk" not in program.stderr.readline():
-        pass
-    program.send_signal(signal.SIGINT)
-    told = time.monotonic()
-    _, words = program.communicate(timeout=30)  # until the pool's processes have ended, too
+    try:
+        assert program.stdout.readline() == "evaluating\n"
+        program.send_signal(signal.SIGINT)  # to this process only, not to those of its pool
+        while "stopping after this chunk" not in program.stderr.readline():
+            pass
+        program.send_signal(signal.SIGINT)
+        told = time.monotonic()
+        _, words = program.communicate(timeout=30)  # until the pool's processes have ended, too
+    finally:
+        program.kill()
     assert time.monotonic() - told < 10
     assert "KeyboardInterrupt" in words
 

@@ -27,6 +27,8 @@ from dqd.describe import SettingsChangedError
 from dqd.experiments.engines import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
 from dqd.experiments.suites import Suite
 from dqd.experiments.trials import trial_folder
+from dqd.record import LOCK
+from dqd.report.collect import SUITE
 from dqd.safe import load_json
 
 
@@ -58,7 +60,7 @@ def reproduce(
         (cell, trial)
         for cell in suite.cells
         for trial in (range(cell.trials) if trial_index is None else [trial_index])
-        if trial < cell.trials and not (trial_folder(folder, cell, trial)).exists()
+        if trial < cell.trials and not trial_folder(folder, cell, trial).exists()
     ]
     total = sum(cell.trials for cell in suite.cells)
     if tasks:
@@ -77,7 +79,7 @@ def reproduce(
         finally:
             with _alone(folder):
                 _add_time(folder, time.perf_counter() - started, progress.execution, where)
-    return all((trial_folder(folder, cell, t)).exists() for cell in suite.cells for t in range(cell.trials))
+    return all(trial_folder(folder, cell, t).exists() for cell in suite.cells for t in range(cell.trials))
 
 
 # The folder -----------------------------------------------------------------------------------------------------------
@@ -86,8 +88,8 @@ def reproduce(
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as file:
+    durable.make_folder(folder)
+    with (folder / LOCK).open("a") as file:
         writer.wait_for(file.fileno())
         yield
 
@@ -96,7 +98,7 @@ def _claim(folder: Path, suite: Suite) -> None:
     """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
     cells = [cell.describe() for cell in suite.cells]
     wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
-    path = folder / "suite.json"
+    path = folder / SUITE
     so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
     if path.exists():
         found = _described(path)
@@ -133,9 +135,9 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 def _add_time(folder: Path, seconds: float, execution: float, where: str) -> None:
-    content = load_json(folder / "suite.json")
+    content = load_json(folder / SUITE)
     content["seconds"] += seconds
     content["execution_seconds"] += execution
     content["device"] = where or content["device"]
     content.update(jax=version("jax"), date=date.today().isoformat())
-    _write_json(folder / "suite.json", content)
+    _write_json(folder / SUITE, content)

@@ -41,8 +41,7 @@ def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bo
             "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
             "got two things. Return all three, or give an object with evaluate and evaluate_with_jacobian"
         )
-    names = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
-    return tuple(_numbers(name, output) for name, output in zip(names, outputs, strict=False))
+    return tuple(_numbers(name, output) for name, output in zip(_parts(jacobian), outputs, strict=False))
 
 
 def leaving(error: BaseException) -> str:
@@ -66,8 +65,11 @@ def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
     outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
     if isinstance(outputs, tuple | list):
         return outputs
-    parts = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
-    return [getattr(outputs, part) for part in parts]
+    return [getattr(outputs, part) for part in _parts(jacobian)]
+
+
+def _parts(jacobian: bool) -> tuple[str, ...]:
+    return ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
 
 
 def _can_travel(error: Exception) -> bool:

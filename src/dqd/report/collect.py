@@ -21,6 +21,7 @@ import numpy as np
 from dqd import record
 from dqd.safe import load_json
 
+SUITE = "suite.json"
 METRICS = ("qd_score", "coverage", "best", "mean")
 
 
@@ -124,7 +125,7 @@ def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
 
 
 def _description(source: Path) -> dict[str, Any]:
-    path = source / "suite.json"
+    path = source / SUITE
     if not path.is_file():
         raise NotASuiteError(
             f"{source} holds no suite: suite.json is missing; `dqd reproduce SUITE --out DIR` makes one"
