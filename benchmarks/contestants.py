@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from settings import SIDE
+
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE / ".environments"
 
@@ -17,6 +19,8 @@ ENVIRONMENTS = HERE / ".environments"
 PROGRAMS = {
     "dqd": ("worker_ours.py", "ours"),
     "floor": ("worker_ours.py", "ours"),
+    "dqd-ask-tell": ("worker_ours.py", "ours"),
+    "dqd-evaluator": ("worker_ours.py", "ours"),
     "pyribs": ("worker_pyribs.py", "pyribs"),
     "pyribs-float32": ("worker_pyribs.py", "pyribs"),
     "qdax": ("worker_qdax.py", "qdax"),
@@ -61,10 +65,11 @@ class Contestant:
             self.process.wait()
 
 
-def start(name: str, domain: str, algorithm: str, n: int, seed: int) -> Contestant:
+def start(name: str, domain: str, algorithm: str, n: int, seed: int, side: int = SIDE) -> Contestant:
     """Start a worker and wait until it is compiled and warm."""
     program, environment = PROGRAMS[name]
-    command = [interpreter(environment), str(HERE / program), name, domain, algorithm, str(n), "--seed", str(seed)]
+    options = ["--seed", str(seed), "--side", str(side)]
+    command = [interpreter(environment), str(HERE / program), name, domain, algorithm, str(n), *options]
     errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - lives as long as the process
     variables = os.environ | ({"PYTHONPATH": str(HERE.parent / "src")} if environment == "ours" else {})
     process = subprocess.Popen(

@@ -1,6 +1,6 @@
 """What a worker says and hears: one JSON object per line on stdout, `run K` or `quit` per line on stdin.
 
-    python worker_x.py CONTESTANT DOMAIN ALGORITHM N [--seed S]
+    python worker_x.py CONTESTANT DOMAIN ALGORITHM N [--seed S] [--side CELLS]
     < {"ready": true, "versions": {...}, "granularity": 100}      compiled and warm, no iteration of the search done
     > run 1000
     < {"seconds": 0.09, "iterations": 1000, "qd_score": 66.9, "coverage": 88.1}
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Protocol
 
-from settings import Settings, settings_of
+from settings import SIDE, Settings, settings_of
 
 
 class Search(Protocol):
@@ -70,5 +70,6 @@ def _arguments() -> tuple[str, Settings, int]:
     parser.add_argument("algorithm")
     parser.add_argument("n", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--side", type=int, default=SIDE)
     given = parser.parse_args()
-    return given.contestant, settings_of(given.domain, given.algorithm, given.n), given.seed
+    return given.contestant, settings_of(given.domain, given.algorithm, given.n, given.side), given.seed

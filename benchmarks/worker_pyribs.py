@@ -10,7 +10,7 @@ from ribs.schedulers import Scheduler
 
 from numpy_domains import domain_of
 from protocol import serve
-from settings import BATCH, GRID, LEARNING_RATE, Settings
+from settings import BATCH, LEARNING_RATE, Settings
 
 
 class PyribsSearch:
@@ -19,8 +19,8 @@ class PyribsSearch:
     def __init__(self, contestant: str, settings: Settings, seed: int) -> None:
         self.domain = domain_of(settings.domain, settings.n)
         dtype = np.float32 if contestant == "pyribs-float32" else np.float64
-        ranges = [(-settings.bound, settings.bound)] * 2
-        self.archive = GridArchive(solution_dim=settings.n, dims=GRID, ranges=ranges, dtype=dtype, seed=seed)
+        dims, ranges = (settings.side,) * 2, [(-settings.bound, settings.bound)] * 2
+        self.archive = GridArchive(solution_dim=settings.n, dims=dims, ranges=ranges, dtype=dtype, seed=seed)
         emitter, self.step = self._choose(settings, seed)
         self.scheduler = Scheduler(self.archive, [emitter])
 

@@ -16,7 +16,7 @@ from qdax.core.map_elites import MAPElites
 from qdax.utils.metrics import default_qd_metrics
 
 from protocol import serve
-from settings import BATCH, GRID, LEARNING_RATE, Settings
+from settings import BATCH, LEARNING_RATE, SIDE, Settings
 
 CHUNK = 50  # iterations per compiled scan
 SHIFT = 0.4 * 5.12
@@ -36,7 +36,7 @@ class QDaxSearch:
 
     def __init__(self, contestant: str, settings: Settings, seed: int) -> None:
         scoring = scoring_function(settings)
-        centroids = compute_euclidean_centroids(GRID, minval=[-settings.bound] * 2, maxval=[settings.bound] * 2)
+        centroids = compute_euclidean_centroids((SIDE, SIDE), minval=[-settings.bound] * 2, maxval=[settings.bound] * 2)
         emitter_class = EmittedCoefficients if contestant == "qdax-patched" else CMAMEGAEmitter
         emitter = emitter_class(
             scoring_function=scoring, batch_size=BATCH - 1, learning_rate=LEARNING_RATE, num_descriptors=2,
@@ -58,7 +58,7 @@ class QDaxSearch:
 
     def score(self) -> tuple[float, float]:
         metrics = default_qd_metrics(self.carry[0], qd_offset=0.0)
-        return float(metrics["qd_score"]) / (GRID[0] * GRID[1]), float(metrics["coverage"])
+        return float(metrics["qd_score"]) / SIDE**2, float(metrics["coverage"])
 
 
 def scoring_function(settings: Settings):

@@ -5,8 +5,11 @@ file) run in float64, where numbers are compared with trusted references. Those 
 optimisations of LLVM, which take longest.
 """
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 
 import jax
@@ -15,6 +18,14 @@ from conformance.table import quick_to_compile
 from hypothesis import settings
 
 IN_CI = bool(os.environ.get("CI"))
+
+# Programs are compiled once for all files, workers and processes of a test run, and for no other run.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="dqd-tests-")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 # Compilation makes a first example slow, hence no deadline. Under CI a failure must be the commit's own.
 settings.register_profile(

@@ -142,13 +142,13 @@ def test_a_failed_tell_changes_nothing_and_can_be_repeated():
             (search.ask_dqd, search.tell_dqd, evaluate_with_jacobian),
             (search.ask, search.tell, evaluate),
         ):
-            asked, before = ask(), search._state
+            asked, before = ask(), search.result().state
             arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(evaluator(problem(SPHERE), asked))]
             for i in range(len(arrays)):
                 for wrong in (arrays[i][..., None], arrays[i].astype(complex), None):
                     with pytest.raises((TypeError, ValueError), match=r"expected|must be"):
                         tell(*arrays[:i], wrong, *arrays[i + 1 :])
-            assert search._state is before
+            assert_same(search.result().state, before)
             assert_same(ask(), asked)
             tell(*arrays)
     assert_same(search.archive, found("cma_mega", iterations=5).archive)
@@ -263,7 +263,7 @@ def test_only_points_that_are_wanted_are_handed_out_counted_and_stored():
     result = play(search, 6, remember(evaluate_with_jacobian), remember(evaluate)).result()
     assert sizes == [1, 4, 2, 4, 3, 4] * 2
     assert (result.gradients, result.evaluations) == (12, 36)
-    assert int(result.archive.judged) == 36
+    assert result.state.tally.finite == 36
     assert all(solution in handed_out for solution in result.elites.solutions.tolist())
 
 

@@ -17,11 +17,10 @@ from small import score
 
 import dqd
 from dqd import checkpoints, compiled, durable, manifest, record, run
-from dqd.checkpoints import Checkpoints, NoCheckpoints, from_arrays, to_arrays
+from dqd.checkpoints import Checkpoints, from_arrays, to_arrays
 from dqd.describe import SettingsChangedError
 from dqd.history import History
-from dqd.progress import CompileClock, Interrupt, Progress
-from dqd.search import StepInfo
+from dqd.progress import CompileClock
 from dqd.types import pytree
 
 pytestmark = pytest.mark.quick
@@ -108,7 +107,7 @@ def test_figures_of_all_sessions_add_up(tmp_path):
     assert (second.evaluations, second.gradients) == (40 * 9, 40)
     assert second.seconds > first.seconds
     rows = record.newest(tmp_path / "run", lambda checkpoint: checkpoint.lines(record.TIMINGS))
-    assert [row["iteration"] for row in rows] == [10, 20, 30, 40]
+    assert [row["iteration"] for row in rows] == list(range(1, 41))
     seconds = [row["seconds"] for row in rows]
     assert seconds == sorted(seconds)
 
@@ -258,21 +257,21 @@ def test_without_a_folder_sigterm_is_left_alone():
     assert seen == [signal.getsignal(signal.SIGTERM)]
 
 
-def test_a_chunk_that_takes_long_is_followed_by_shorter_ones(monkeypatch):
-    monkeypatch.setattr(run, "LONG_CHUNK", 0.1)
-    monkeypatch.setattr(run, "SHORT_CHUNK", 0.05)
-    state, sizes = illuminate(None, iterations=0).state, []
+def test_launches_are_as_long_as_signals_may_wait_and_recover_after_a_pause():
+    pace = run.Pace(grain=1)
+    lengths = []
+    for seconds in [0.01] * 9 + [60.0] + [0.01] * 9:  # per launch of any length
+        lengths.append(pace.length)
+        pace.took(seconds, pace.length)
+    assert lengths == [1, 2, 4, 8, 16, 32, 64, 128, 250, 250, 4, 8, 16, 32, 64, 128, 250, 250, 250]
 
-    def launch(state, size):
-        sizes.append(size)
-        time.sleep(0.01 * size)
-        return state, StepInfo(*np.zeros((4, size), np.float32)), state.tally
 
-    with Interrupt() as interrupt, Progress(100, enabled=False) as bar:
-        run._loop(launch, state, 100, 40, lambda metrics: False, bar, interrupt, History(), NoCheckpoints())
-    assert sizes[0] == 40
-    assert sum(sizes) == 100
-    assert 1 <= sizes[1] <= 5
+def test_launches_of_a_device_that_wants_whole_blocks_are_whole_blocks():
+    pace = run.Pace(grain=25)
+    for seconds in (0.1, 0.2, 5.0, 0.2):
+        assert pace.length % 25 == 0
+        pace.took(seconds, pace.length)
+    assert pace.length == 50
 
 
 # When and what --------------------------------------------------------------------------------------------------------
@@ -307,7 +306,7 @@ def test_checkpoints_become_rarer_when_they_are_slow(undisturbed, seconds, cost,
 def test_views_show_the_archive_over_time(undisturbed):
     result, folder = undisturbed
     steps = sorted(int(path.stem) for path in (folder / "views").iterdir())
-    assert steps == [10, 20, 30, 40]
+    assert steps == list(range(1, 41))
     last = load_file(folder / "views" / "000000040.safetensors")
     np.testing.assert_array_equal(last["cell"], result.elites.cell)
     np.testing.assert_array_equal(last["objective"], result.elites.objective)

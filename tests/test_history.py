@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dqd import history
+from dqd.archives import Metrics
 from dqd.history import METRICS, History
-from dqd.search import StepInfo
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -22,7 +22,7 @@ def infos(first, count, seeds):
     """Metrics that tell the iteration, the name and the seed."""
     rows = np.arange(first, first + count, dtype=float).reshape(-1, *([1] * bool(seeds)))
     rows = rows + np.arange(seeds) / 10 if seeds else rows
-    return StepInfo(**{name: 1000 * number + rows for number, name in enumerate(METRICS)})
+    return Metrics(**{name: 1000 * number + rows for number, name in enumerate(METRICS)})
 
 
 def grown(chunks, seeds=0, found=None):

@@ -7,7 +7,8 @@
 
 The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
 algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
-same solutions. A `tell` that fails changes nothing and can be repeated.
+same solutions. A `tell` that fails changes nothing and can be repeated. What a round costs does not depend on the number
+of cells; `archive` and `result` copy what was found.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from dqd import half_steps, told
+from dqd import cache, half_steps, told
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
 from dqd.checks import check_search, check_seed
 from dqd.emitters.emitter import Emitter
+from dqd.half_steps import Walk
 from dqd.history import History
+from dqd.progress import uninterrupted
 from dqd.result import Result
-from dqd.search import Search, SearchState, no_evaluation
+from dqd.search import Search
 from dqd.solutions import Layout
-from dqd.types import Evaluation, Points, Proposal
+from dqd.types import Evaluation
 
 
 class AskTell:
@@ -47,6 +49,7 @@ class AskTell:
         archive_minimum: float = -math.inf,
         qd_score_offset: float = 0.0,
     ) -> None:
+        cache.enable()
         check_search(emitter, tessellation, initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
@@ -60,120 +63,104 @@ class AskTell:
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        self._state: SearchState = half_steps.init(self._search, archive, flat, jax.random.key(self._seed))
+        state = half_steps.init(self._search, archive, flat, jax.random.key(self._seed))
+        self._walk = Walk(self._search, state)
+        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         self._initial_left = emitter.initial_population > 0
         self._history = History()
-        self._begin()
-
-    def _begin(self) -> None:
-        """Nothing asked yet in this round."""
-        self._noise: Any = None
-        self._points: Points | None = None
-        self._evaluation: Evaluation | None = None  # of the points
-        self._proposal: Proposal | None = None
-        self._asked: SearchState | None = None  # the state in which the proposal was made
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
     def ask_dqd(self) -> np.ndarray:
         """Points (p, n) at which the emitter wants jacobians; p may be 0."""
-        if self._evaluation is not None:
+        if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("ask_dqd: this round's points were told already; go on with ask()")
         if self._initial_left:
-            return np.zeros((0, self._state.x0.size), self._state.x0.dtype)
-        if self._points is None:
-            self._noise = half_steps.noise(self._search, self._state, self._state.iteration + 1)
-            self._points = half_steps.ask_dqd(self._search, self._state, self._noise)
-        return np.array(self._points.solutions)[np.asarray(self._points.mask)]
+            return np.zeros((0, self._size), self._dtype)
+        points = self._walk.ask_dqd()
+        return np.array(points.solutions)[np.asarray(points.mask)]
 
     def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
         """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
-        if self._evaluation is not None:
+        if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
-        if self._initial_left or self._search.emitter.num_points == 0:
+        if self._initial_left or not self._walk.has_points:
             if np.size(told.to_numpy(objective)):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
-        if self._points is None:
+        if self._walk.points is None:
             raise RuntimeError("tell_dqd: call ask_dqd() first and evaluate what it returns")
-        mask = np.asarray(self._points.mask)
+        mask = np.asarray(self._walk.points.mask)
         answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
-        evaluation = jax.tree.map(lambda part: half_steps.spread(part, mask), answer)
-        state = half_steps.tell_dqd(self._search, self._state, self._points, evaluation)
-        self._state, self._evaluation = state, evaluation
+        with uninterrupted():
+            self._walk.tell_dqd(half_steps.spread(answer, mask))
 
     def ask(self) -> np.ndarray:
         """Solutions (b, n) to evaluate."""
-        if self._proposal is None:
-            self._propose()
-        assert self._proposal is not None
-        return np.array(self._proposal.solutions)
+        proposal = self._walk.proposal
+        return np.array(self._propose() if proposal is None else proposal.solutions)
 
-    def _propose(self) -> None:
-        search, state = self._search, self._state
+    def _propose(self) -> jax.Array:
+        walk = self._walk
         if self._initial_left:
-            self._asked, self._proposal = state, Proposal(half_steps.ask_initial(search, state), ())
-            return
-        wanted = len(self.ask_dqd()) if self._evaluation is None else 0
-        if search.emitter.num_points == 0:
-            self._evaluation = no_evaluation(state.archive.tessellation, state.x0)
-        elif self._evaluation is None and wanted == 0:  # an emitter that can do without jacobians in this round
-            empty = no_evaluation(state.archive.tessellation, state.x0)
-            self.tell_dqd(empty.objective, empty.measures, empty.jacobian)
-        if self._evaluation is None:
+            return walk.ask_initial()
+        if len(self.ask_dqd()):
             raise RuntimeError(
                 "ask: this algorithm uses gradients; first call ask_dqd(), evaluate its points with their jacobians "
                 "and hand them to tell_dqd()"
             )
-        self._asked, self._proposal = half_steps.ask(search, self._state, self._points, self._evaluation, self._noise)
+        mask = np.asarray(walk.ask_dqd().mask)  # an emitter that can do without jacobians, at least in this round
+        with uninterrupted():
+            return walk.tell_dqd(half_steps.spread(walk.nothing, mask))
 
     def tell(self, objective: Any, measures: Any) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
-        if self._proposal is None or self._asked is None:
+        if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
-        evaluation = self._validate("tell", len(self._proposal.solutions), objective, measures)
-        if self._initial_left:
-            self._state = half_steps.tell_initial(self._search, self._asked, self._proposal.solutions, evaluation)
-            self._initial_left = False
-        else:
-            self._state, info = half_steps.tell(self._search, self._asked, self._proposal, evaluation)
-            self._history.append(jax.tree.map(lambda value: np.asarray(value)[None], info))
-        self._begin()
+        evaluation = self._validate("tell", len(self._walk.proposal.solutions), objective, measures)
+        with uninterrupted():
+            if self._initial_left:
+                self._walk.tell_initial(evaluation)
+                self._initial_left = False
+            else:
+                self._walk.tell(evaluation)
 
     # What was found ---------------------------------------------------------------------------------------------------
 
     @property
     def archive(self) -> Archive:
-        return self._state.archive
+        return self._walk.state.archive
 
     @property
     def iteration(self) -> int:
         """Iterations completed; the initial population is not one."""
-        return int(self._state.iteration)
+        return self._walk.iteration
 
     @property
     def qd_score(self) -> float:
-        return float(self.archive.metrics.qd_score)
+        return float(self._walk.metrics.qd_score)
 
     @property
     def coverage(self) -> float:
-        return float(self.archive.metrics.coverage)
+        return float(self._walk.metrics.coverage)
 
     @property
     def best(self) -> float:
-        return float(self.archive.best)
+        return float(self._walk.metrics.best)
 
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it."""
+        for rows in self._walk.rows():
+            self._history.append(rows)
         history = self._history.arrays()
-        return Result(self._search, self._state, history, self._seed, self._layout, None, 0.0, 0.0)
+        return Result(self._search, self._walk.state, history, self._seed, self._layout, None, 0.0, 0.0)
 
     # The border -------------------------------------------------------------------------------------------------------
 
     def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
         """Copies of the caller's arrays, checked."""
         given = {"objective": objective, "measures": measures, "jacobian": jacobian}
-        k, x0 = self.archive.tessellation.num_measures, self._state.x0
-        expected = told.shapes(batch, k, x0.size, jacobian=call == "tell_dqd")
+        expected = told.shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
         arrays = {name: told.checked(call, name, given[name], shape) for name, shape in expected.items()}
-        return Evaluation(**{name: jnp.array(array, x0.dtype) for name, array in arrays.items()})
+        copies: Any = {name: np.array(array, self._dtype) for name, array in arrays.items()}
+        return Evaluation(**copies)

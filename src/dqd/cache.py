@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import platform
+import re
 from pathlib import Path
 
 
@@ -14,6 +17,16 @@ def enable() -> None:
     if os.environ.get("DQD_NO_CACHE") or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
     with contextlib.suppress(OSError, RuntimeError):  # no home, or a home that cannot be written: do without
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dqd" / "xla"
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dqd" / "xla" / _processor()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)  # a search has many small ones
+
+
+def _processor() -> str:
+    """What tells this processor from others: a home may be shared, and a program of another one may crash here."""
+    about = platform.machine()
+    with contextlib.suppress(OSError):
+        found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        about += found[2] if found else ""
+    return hashlib.sha256(about.encode()).hexdigest()[:16]

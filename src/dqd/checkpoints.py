@@ -7,6 +7,7 @@ elites lie in archive.safetensors, and an empty archive with these rows is the a
 from __future__ import annotations
 
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -43,6 +44,9 @@ class NoCheckpoints:
     def passed(self, done: int) -> None:
         pass
 
+    def before_view(self, done: int) -> int:
+        return sys.maxsize
+
     def due(self, done: int) -> bool:
         return False
 
@@ -60,9 +64,11 @@ class Checkpoints:
         seconds: float,
         clock: CompileClock,
         found: Callable[[SearchState, History, str | None], Result | Results],
+        grain: int = 1,
     ) -> None:
         self.writer, self.config, self.seconds, self.clock, self.found = writer, config, seconds, clock, found
-        self.stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))  # iterations between two views
+        stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))
+        self.stride = stride + -stride % grain  # iterations between two views
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
         self.timings: list[dict[str, float]] = []
         self.next = time.monotonic() + seconds
@@ -148,6 +154,10 @@ class Checkpoints:
         self.timings.append({"iteration": done, "seconds": seconds, "compile_seconds": compile_seconds})
         if len(self.timings) == 10 * ROWS:  # a run of days has many chunks
             self.timings = thinned(self.timings)
+
+    def before_view(self, done: int) -> int:
+        """Iterations that are left before the next view."""
+        return self.stride - done % self.stride
 
     def due(self, done: int) -> bool:
         """Whether something is to be kept of the state after `done` iterations."""

@@ -87,8 +87,8 @@ def check_score(domain: Domain, x0: Array, tessellation: Grid) -> None:
             )
 
 
-def check_arguments(iterations: int, seed: Any, seeds: Any, chunk: int) -> None:
-    for name, number, least in (("iterations", iterations, 0), ("chunk", chunk, 1)):
+def check_arguments(iterations: int, seed: Any, seeds: Any, chunk: int | None) -> None:
+    for name, number, least in (("iterations", iterations, 0), ("chunk", 1 if chunk is None else chunk, 1)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number < 2**31:
             raise ValueError(f"{name}: expected a whole number from {least} to 2**31 - 1, got {number!r}")
     if seed is not None and seeds is not None:

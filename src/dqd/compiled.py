@@ -1,12 +1,13 @@
-"""The compiled runner: iterations scanned on the device in chunks whose buffers are donated, so the archive is never
-copied; seeds run side by side by `vmap`. Draws are keyed by iteration number: the chunk length never changes a result.
+"""The compiled runner: iterations in a loop on the device, in chunks whose buffers are donated, so the archive is never
+copied; seeds run side by side by `vmap`.
+
+The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
+Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +15,12 @@ from jax import Array
 
 from dqd.apart import apart
 from dqd.archives.archive import Archive
+from dqd.archives.metrics import Metrics, Standing
 from dqd.domains.domain import Domain
-from dqd.search import Search, SearchState, StepInfo, Tally
+from dqd.noise import at, block_length, draw
+from dqd.search import Search, SearchState, Tally
 
-NOISE_BYTES = 64 * 2**20  # above this, random numbers are drawn in every iteration instead of once per chunk
+LONGEST = 250  # iterations of one launch: rows of metrics that come back
 
 
 @dataclass(frozen=True)
@@ -27,35 +30,47 @@ class Compiled:
     search: Search
     domain: Domain
     batched: bool
-    longest = sys.maxsize  # iterations between two looks
+    grain = 1  # a launch is a multiple of it
+    chunk = 250  # iterations after which `until` is asked
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
-        return run_chunk(self.search, state, self.domain, length=length, batched=self.batched)
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+        return run_chunk(self.search, state, self.domain, length, batched=self.batched)
 
     def close(self) -> None:
         pass
 
 
 def iterate(
-    search: Search, state: SearchState, domain: Domain, *, length: int, batched: bool
-) -> tuple[SearchState, StepInfo, Tally]:
-    """`length` iterations; the info of each, and the tally at the end."""
+    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool
+) -> tuple[SearchState, Metrics, Tally]:
+    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count."""
+    each = jax.vmap if batched else (lambda function: function)
+    one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
+    block = block_length(search, one, seeds=state.iteration.size)
+    first = one.iteration  # iterations done; the same for all seeds
+    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.archive.standing)
 
-    def draw(state: SearchState) -> Any:
-        return jax.vmap(lambda i: search.noise(state, i))(state.iteration + 1 + jnp.arange(length))
+    def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
+        """To the end of a block of random numbers, or of the launch."""
+        done, state, rows = carry
+        begin = done - done % block
+        noise = each(lambda state: draw(search, state, begin, block))(state)
 
-    def step(state: SearchState, noise: Any) -> tuple[SearchState, StepInfo]:
-        noise = search.noise(state, state.iteration + 1) if noise is None else noise
-        return search.step(state, domain, noise)
+        def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
+            state, rows = carry
+            state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
+            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.archive.standing)
 
-    draw, step = (jax.vmap(draw, out_axes=1), jax.vmap(step)) if batched else (draw, step)
-    ahead = _bytes(jax.eval_shape(draw, state)) <= NOISE_BYTES
-    state, infos = jax.lax.scan(step, state, draw(state) if ahead else None, length=length)
-    return state, infos, state.tally
+        end = jnp.minimum(begin + block, first + length)
+        return end, *jax.lax.fori_loop(done, end, step, (state, rows))
+
+    _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
+    metrics = jax.vmap(each(Archive.metrics_of), (None, 0))(state.archive, rows)
+    return state, metrics, state.tally
 
 
 def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:
@@ -68,11 +83,7 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
     return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
-run_chunk = jax.jit(iterate, static_argnames=("length", "batched"), donate_argnames="state")
+run_chunk = jax.jit(iterate, static_argnames=("batched",), donate_argnames="state")
 start_seed = jax.jit(begin, donate_argnames="archive")
 begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
 start_seeds = jax.jit(begin_seeds)
-
-
-def _bytes(tree: Any) -> int:
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

@@ -8,7 +8,6 @@ holds the archive and walks through the same search, but evaluates only its shar
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +20,11 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from dqd.archives.archive import Archive
+from dqd.archives.metrics import Metrics
 from dqd.compiled import begin, begin_seeds, iterate
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
-from dqd.search import Search, SearchState, StepInfo, Tally
+from dqd.search import Search, SearchState, Tally
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
 AXIS = "devices"
@@ -38,7 +38,8 @@ class Sharded:
     domain: Domain
     batched: bool
     mesh: Mesh
-    longest = sys.maxsize  # iterations between two looks
+    grain = 1  # a launch is a multiple of it
+    chunk = 250  # iterations after which `until` is asked
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
@@ -48,8 +49,8 @@ class Sharded:
             )
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
-        return _run(self.search, state, self.domain, length=length, mesh=self.mesh, batched=self.batched)
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+        return _run(self.search, state, self.domain, length, mesh=self.mesh, batched=self.batched)
 
     def close(self) -> None:
         pass
@@ -86,18 +87,18 @@ def _start(
     return _on(mesh, body, specs, _places(search, mesh, batched))(search, archive, x0, seed, domain)
 
 
-@functools.partial(jax.jit, static_argnames=("length", "mesh", "batched"), donate_argnames="state")
+@functools.partial(jax.jit, static_argnames=("mesh", "batched"), donate_argnames="state")
 def _run(
-    search: Search, state: SearchState, domain: Domain, *, length: int, mesh: Mesh, batched: bool
-) -> tuple[SearchState, StepInfo, Tally]:
-    def body(search: Search, state: SearchState, domain: Domain) -> tuple[SearchState, StepInfo, Tally]:
+    search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool
+) -> tuple[SearchState, Metrics, Tally]:
+    def body(search: Search, state: SearchState, domain: Domain, length: Array) -> tuple[SearchState, Metrics, Tally]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
-        return iterate(search, state, domain, length=length, batched=batched)
+        return iterate(search, state, domain, length, batched=batched)
 
     places = _places(search, mesh, batched)
     outputs = (places, P(None, AXIS), P(AXIS)) if batched else (places, P(), P())
-    return _on(mesh, body, (P(), places, P()), outputs)(search, state, domain)
+    return _on(mesh, body, (P(), places, P(), P()), outputs)(search, state, domain, length)
 
 
 def _on(mesh: Mesh, body: Callable[..., Any], inputs: Any, outputs: Any) -> Callable[..., Any]:

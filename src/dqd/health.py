@@ -50,7 +50,7 @@ def _complaint(evaluations: int, nonfinite: int, jacobians: int, lost: int) -> s
 
 
 def _figures(tally: Tally) -> tuple[int, int, int, int]:
-    return int(tally.evaluations), tally.nonfinite, int(tally.gradients), int(tally.lost_jacobians)
+    return tally.evaluations, tally.nonfinite, tally.gradients, tally.lost_jacobians
 
 
 def warn(state: SearchState) -> None:
@@ -58,7 +58,7 @@ def warn(state: SearchState) -> None:
     words = _complaint(*_figures(state.tally))
     if words:
         warnings.warn(words, stacklevel=3)
-    share = int(state.archive.clamped) / max(int(state.archive.judged), 1)
+    share = state.tally.outside / max(state.tally.finite, 1)
     if share > CLAMPED_SHARE:
         warnings.warn(
             f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dqd.search import StepInfo
+from dqd.archives.metrics import Metrics as StepInfo
 
 METRICS = ("qd_score", "coverage", "best", "mean")
 MOST_ROWS = 2**17

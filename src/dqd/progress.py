@@ -6,6 +6,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -90,6 +92,23 @@ class Interrupt:
             signal.signal(other, signal.SIG_DFL)  # works even while Python waits for the device
         again = "Ctrl-C again stops" if number == signal.SIGINT else "the same signal again stops"
         print(f"dqd: stopping after this chunk; {again} at once", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits: in the midst of it, an exception would leave a thing half done."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    waiting: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda number, frame: waiting.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if waiting:
+            handler(signal.SIGINT, waiting[0])
 
 
 class CompileClock:

@@ -122,12 +122,12 @@ class Result:
     @property
     def evaluations(self) -> int:
         """Solutions evaluated, the initial population included."""
-        return int(self.state.evaluations)
+        return self.state.tally.evaluations
 
     @property
     def gradients(self) -> int:
         """Points at which a jacobian was computed."""
-        return int(self.state.gradients)
+        return self.state.tally.gradients
 
     @property
     def nonfinite(self) -> int:
@@ -146,7 +146,7 @@ class Result:
     @property
     def clamped_share(self) -> float:
         """Share of the finite evaluations whose measures lay outside the grid."""
-        return int(self.archive.clamped) / max(int(self.archive.judged), 1)
+        return self.state.tally.outside / max(self.state.tally.finite, 1)
 
     def solution(self, measures: Any) -> Any:
         """The elite in the cell of these measures, shaped like x0."""

@@ -17,11 +17,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dqd import cache
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.archives.metrics import Metrics
 from dqd.checkpoints import Checkpoints, NoCheckpoints
 from dqd.checks import as_domain, check_arguments, check_score, check_search
-from dqd.compiled import Compiled, run_chunk, start_seeds
+from dqd.compiled import LONGEST, Compiled, run_chunk, start_seeds
 from dqd.describe import describe
 from dqd.devices import Sharded, mesh_of
 from dqd.domains.domain import Domain
@@ -32,12 +34,10 @@ from dqd.interop.hosted import Elsewhere
 from dqd.progress import CompileClock, Interrupt, Progress
 from dqd.record import with_versions
 from dqd.result import Result, Results, settings
-from dqd.search import Search, SearchState, StepInfo, Tally
+from dqd.search import Search, SearchState, Tally
 from dqd.solutions import Layout
 from dqd.types import Score
 from dqd.writer import Writer
-
-LONG_CHUNK, SHORT_CHUNK = 4.0, 2.0  # seconds: one that takes longer than the first is cut to about the second
 
 
 class Terminated(SystemExit):
@@ -59,7 +59,7 @@ def illuminate(
     seeds: Sequence[int] | None = None,
     evaluator: Any = None,
     executor: Any = None,
-    evaluation_chunk: int = 4,
+    evaluation_chunk: int | None = None,
     timeout: float | None = None,
     on_failure: str = "raise",
     insecure: bool = False,
@@ -72,7 +72,7 @@ def illuminate(
     qd_score_offset: float = 0.0,
     until: Callable[[dict[str, float]], bool] | None = None,
     progress: bool | None = None,
-    chunk: int = 250,
+    chunk: int | None = None,
     checkpoint_seconds: float = 60.0,
     about: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -90,8 +90,8 @@ def illuminate(
             for algorithms with gradients, jacobian (b, 1 + k, n); or a `dqd.Evaluator`.
         executor: where to evaluate: a concurrent.futures.Executor, a function that makes one (which is called again
             when its workers die), a distributed.Client, or the address of a Dask scheduler.
-        evaluation_chunk: solutions per call of the evaluator. Workers come and go without changing the result; this
-            number may change its rounding.
+        evaluation_chunk: solutions per call of the evaluator: by default the whole batch in this process, 4 for a
+            worker. Workers come and go without changing the result; this number may change its rounding.
         timeout: seconds until an evaluation, of a chunk or alone, counts as hanging.
         on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
@@ -103,16 +103,17 @@ def illuminate(
         initial_sigma: standard deviation of the initial population around x0, for algorithms that have one.
         archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
-        until: called after every chunk with the metrics so far; True ends the run early.
+        until: called with the metrics at every multiple of `chunk` iterations; True ends the run early.
         progress: show it (default), or not.
-        chunk: iterations between two looks at the progress and at signals. Never changes the result.
+        chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
         checkpoint_seconds: time between two checkpoints in `out`; longer where they would take more than 1 % of it.
-            0 writes one after every chunk.
+            0 writes one at every look.
         about: words of your own for config.json.
 
     The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
     writes a checkpoint and ends the program with code 143.
     """
+    cache.enable()
     check_search(emitter, tessellation, initial_sigma)
     check_arguments(iterations, seed, seeds, chunk)
     if not checkpoint_seconds >= 0:
@@ -151,15 +152,17 @@ def illuminate(
             seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
             asked = describe(about or {}) | settings(search, archive, flat, elsewhere.described(problem)) | seeding
             config = with_versions({**asked, "iterations": int(iterations)})
-            checkpoints = Checkpoints(stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, found)
+            checkpoints = Checkpoints(
+                stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, found, runner.grain
+            )
         beginning = (archive, flat, jnp.asarray(numbers if batched else numbers[0]))
         state, history = checkpoints.restore(search, archive, flat) or (runner.start(*beginning), History())
         interrupt = stack.enter_context(Interrupt(resumable=out is not None))
         state, stopped = _loop(
-            runner.launch,
+            runner,
             state,
             iterations,
-            _chunk_length(iterations, min(chunk, runner.longest)),
+            runner.chunk if chunk is None else chunk,
             until,
             stack.enter_context(Progress(iterations, enabled=progress, done=history.done)),
             interrupt,
@@ -188,45 +191,53 @@ def _runner(search: Search, problem: Any, tessellation: Grid, batched: bool, dev
 
 
 def _loop(
-    launch: Callable[[SearchState, int], tuple[SearchState, StepInfo, Tally]],
+    runner: Any,
     state: SearchState,
     iterations: int,
-    length: int,
+    chunk: int,
     until: Callable[[dict[str, float]], bool] | None,
     bar: Progress,
     interrupt: Interrupt,
     history: History,
     checkpoints: Checkpoints | NoCheckpoints,
 ) -> tuple[SearchState, str | None]:
-    """Chunk after chunk, from where the state is. The history grows as chunks end.
+    """Launch after launch, from where the state is. The history grows as they end.
 
-    Unless `until` must decide first, one chunk is in flight while the last one is looked at. A state that is to be kept
-    is not handed on before it is on disk, as its buffers are donated.
+    Unless `until` must decide first, one launch is in flight while the last one is looked at. A state that is to be
+    kept is not handed on before it is on disk, as its buffers are donated.
     """
     ahead = 0 if until is not None else 1
-    flying: deque[tuple[int, StepInfo, Tally]] = deque()
+    flying: deque[tuple[int, Metrics, Tally]] = deque()
     launched, stopped = history.done, None
-    health = Health(state.tally if launched else None)
-    lap = CompileClock()
+
+    def enough(done: int) -> bool:
+        """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident."""
+        return until is not None and done > 0 and done % chunk == 0 and until({"iteration": done, **history.latest()})
+
+    if launched < iterations and enough(launched):  # a run that ended so ends so again
+        stopped = "until"
+    health, pace, lap = Health(state.tally if launched else None), Pace(runner.grain), CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
-            size = min(length, iterations - launched)
-            state, infos, tally = launch(state, size)
+            size = min(pace.length, iterations - launched, checkpoints.before_view(launched))
+            size = min(size, chunk - launched % chunk) if until else size
+            state, rows, tally = runner.launch(state, size)
             launched += size
-            flying.append((launched, infos, tally))
+            flying.append((launched, rows, tally))
             if len(flying) <= ahead and launched < iterations:
                 continue
-        done, infos, tally = flying.popleft()
-        infos, tally = jax.device_get((infos, tally))  # waits for the device
-        history.append(infos)
-        length = _brisk(length, lap.read()[0])
+        done, rows, tally = flying.popleft()
+        rows, tally = jax.device_get((rows, tally))  # waits for the device
+        size = done - history.done
+        history.append(jax.tree.map(lambda values: values[:size], rows))  # noqa: B023
+        pace.took(lap.read()[0], size)
         health.check(done, tally)
         checkpoints.passed(done)
         bar.update(done, history.latest())
         if interrupt.requested is not None:
             stopped = interrupt.reason
-        elif until is not None and until({"iteration": done, **history.latest()}):
+        elif enough(done):
             stopped = "until"
         elif not flying and launched < iterations and checkpoints.due(done):
             checkpoints.keep(state, history)
@@ -235,15 +246,27 @@ def _loop(
     return state, stopped
 
 
+class Pace:
+    """How many iterations to launch at once: what takes about a second, so that signals need not wait for long."""
+
+    SECONDS = 1.0
+
+    def __init__(self, grain: int) -> None:
+        self.grain = self.length = grain
+
+    def took(self, seconds: float, iterations: int) -> None:
+        fitting = int(self.SECONDS * iterations / max(seconds, 1e-9))
+        length = min(fitting, 2 * self.length, LONGEST)
+        self.length = max(self.grain, length - length % self.grain)
+
+
 def compile_ahead(
     score: Score | Domain,
     emitter: Emitter,
     tessellation: Grid,
     *,
     x0: Any,
-    iterations: int,
     seeds: Sequence[int],
-    chunk: int = 250,
 ) -> None:
     """Compile what `illuminate` will run for several seeds, without running it.
 
@@ -255,16 +278,4 @@ def compile_ahead(
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
     start_seeds.lower(*arguments).compile()
-    run_chunk.lower(search, state, domain, length=_chunk_length(iterations, chunk), batched=True).compile()
-
-
-def _chunk_length(iterations: int, chunk: int) -> int:
-    """The largest divisor of `iterations` up to `chunk`, unless only small ones exist: a remainder compiles anew."""
-    divisors = [size for size in range(1, min(chunk, iterations) + 1) if iterations % size == 0]
-    best = max(divisors, default=1)
-    return best if best * 4 >= chunk else min(chunk, max(iterations, 1))
-
-
-def _brisk(length: int, seconds: float) -> int:
-    """A shorter chunk, if the last one took so long that a signal would wait."""
-    return max(1, int(length * SHORT_CHUNK / seconds)) if seconds > LONG_CHUNK else length
+    run_chunk.lower(search, state, domain, 1, batched=True).compile()

@@ -13,15 +13,22 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dqd.apart import apart
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
-from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Evaluator
 from dqd.emitters.emitter import Emitter
-from dqd.types import Counter, Evaluation, Points, Proposal, pytree, replace
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace
+
+# What of a state no search ever changes.
+FIXED = (
+    ".key",
+    ".x0",
+    *(f".archive.{name}" for name in ("tessellation", "learning_rate", "minimum", "qd_score_offset")),
+)
 
 
 @pytree
@@ -33,42 +40,57 @@ class SearchState:
     key: Array
     x0: Array  # (n,)
     iteration: Array  # iterations completed
-    evaluations: Counter
-    gradients: Counter  # points with a jacobian
-    lost_jacobians: Counter  # points whose jacobian alone was not finite
-
-    @property
-    def tally(self) -> Tally:
-        return Tally(self.evaluations, self.archive.judged, self.gradients, self.lost_jacobians)
+    tally: Tally
 
 
 @pytree
 class Tally:
-    """What the health of a search is told from."""
+    """What a search counts. Counts outgrow 32 bits: each is high * 2**20 + low. Read is the sum over all seeds."""
 
-    evaluations: Counter
-    judged: Counter
-    gradients: Counter
-    lost_jacobians: Counter
+    words: Array  # (..., 5, 2) for each count high and low
+
+    @staticmethod
+    def zero() -> Tally:
+        return Tally(jnp.zeros((5, 2), jnp.int32))
+
+    def plus(self, *counts: Array | int) -> Tally:
+        """More evaluations, gradients, lost jacobians, finite candidates, and candidates outside the grid."""
+        low = self.words[:, 1] + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts])
+        return Tally(jnp.stack([self.words[:, 0] + (low >> 20), low & (2**20 - 1)], axis=1))
+
+    @property
+    def evaluations(self) -> int:
+        """Solutions evaluated, the initial population included."""
+        return self._read(0)
+
+    @property
+    def gradients(self) -> int:
+        """Points with a jacobian."""
+        return self._read(1)
+
+    @property
+    def lost_jacobians(self) -> int:
+        """Points whose jacobian alone was not finite."""
+        return self._read(2)
+
+    @property
+    def finite(self) -> int:
+        """Candidates of which all numbers were finite."""
+        return self._read(3)
+
+    @property
+    def outside(self) -> int:
+        """Of these, the ones whose measures lay outside the grid."""
+        return self._read(4)
 
     @property
     def nonfinite(self) -> int:
         """Evaluations that were not finite, a point once whatever of it was not."""
-        return int(self.evaluations) - int(self.judged) + int(self.lost_jacobians)
+        return self.evaluations - self.finite + self.lost_jacobians
 
-
-@pytree
-class StepInfo:
-    """For humans; never feeds the next step."""
-
-    qd_score: Array
-    coverage: Array
-    best: Array
-    mean: Array
-
-    @staticmethod
-    def of(metrics: Metrics) -> StepInfo:
-        return StepInfo(metrics.qd_score, metrics.coverage, metrics.best, metrics.mean)
+    def _read(self, number: int) -> int:
+        high, low = np.asarray(self.words)[..., number, :].reshape(-1, 2).sum(axis=0, dtype=np.int64).tolist()
+        return (high << 20) + low
 
 
 @pytree
@@ -82,8 +104,7 @@ class Search:
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
         x0 = self._inside(x0)
         emitter = self.emitter.init(x0, archive.tessellation.num_measures)
-        counters = (Counter.zero() for _ in range(3))
-        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), *counters)
+        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), Tally.zero())
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 
@@ -94,8 +115,8 @@ class Search:
         return self._inside(state.x0 + self.initial_sigma * normals)
 
     def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
-        archive, _ = state.archive.add(solutions, evaluation, iteration=0)
-        return self._count(replace(state, archive=archive), evaluation)
+        archive, result = state.archive.add(solutions, evaluation, iteration=0)
+        return replace(state, archive=archive, tally=_counted(state, result))
 
     # One iteration ----------------------------------------------------------------------------------------------------
 
@@ -112,9 +133,8 @@ class Search:
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
         if self.emitter.num_points == 0:
             return state
-        archive, _ = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
-        state = replace(state, archive=archive, gradients=state.gradients + jnp.sum(points.mask, dtype=jnp.int32))
-        return self._count(state, evaluation, points.mask)
+        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
+        return replace(state, archive=archive, tally=_counted(state, result, points, evaluation))
 
     def ask(
         self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
@@ -124,14 +144,13 @@ class Search:
         )
         return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(proposal.solutions))
 
-    def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> tuple[SearchState, StepInfo]:
+    def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
         emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
-        state = replace(state, archive=archive, emitter=emitter, iteration=iteration)
-        return self._count(state, evaluation), StepInfo.of(archive.metrics)
+        return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=_counted(state, result))
 
-    def step(self, state: SearchState, evaluator: Evaluator, noise: Any) -> tuple[SearchState, StepInfo]:
+    def step(self, state: SearchState, evaluator: Evaluator, noise: Any) -> SearchState:
         """One iteration around an evaluator that JAX can trace."""
         points = self.ask_dqd(state, noise)
         evaluation = no_evaluation(state.archive.tessellation, state.x0)
@@ -150,15 +169,22 @@ class Search:
     def _inside(self, solutions: Array) -> Array:
         return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
 
-    def _count(self, state: SearchState, evaluation: Evaluation, mask: Array | None = None) -> SearchState:
-        wanted = jnp.ones(evaluation.objective.shape, bool) if mask is None else mask
-        evaluations = state.evaluations + jnp.sum(wanted, dtype=jnp.int32)
-        if evaluation.jacobian is None:
-            return replace(state, evaluations=evaluations)
-        finite = jnp.isfinite(evaluation.objective) & jnp.all(jnp.isfinite(evaluation.measures), axis=-1)
-        bad = wanted & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
-        lost = state.lost_jacobians + jnp.sum(bad, dtype=jnp.int32)
-        return replace(state, evaluations=evaluations, lost_jacobians=lost)
+
+def _counted(
+    state: SearchState, result: AddResult, points: Points | None = None, evaluation: Evaluation | None = None
+) -> Tally:
+    """A batch has been judged; of points, only those that were wanted count."""
+    finite = result.cell < state.archive.num_cells
+    figures = (_sum(finite), _sum(result.outside))
+    if points is None or evaluation is None or evaluation.jacobian is None:
+        return state.tally.plus(finite.size, 0, 0, *figures)
+    lost = points.mask & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+    wanted = _sum(points.mask)
+    return state.tally.plus(wanted, wanted, _sum(lost), *figures)
+
+
+def _sum(mask: Array) -> Array:
+    return jnp.sum(mask, dtype=jnp.int32)
 
 
 def _always(state: SearchState) -> Array:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 T = TypeVar("T")
@@ -57,26 +56,6 @@ def replace(record: T, **changes: Any) -> T:
     return dataclasses.replace(record, **changes)  # type: ignore[type-var]
 
 
-@pytree
-class Counter:
-    """A count beyond 32 bits, which a run of hours reaches: high * 2**20 + low. `int` reads it, summed over seeds."""
-
-    high: Array
-    low: Array
-
-    @staticmethod
-    def zero() -> Counter:
-        return Counter(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-
-    def __add__(self, more: Array | int) -> Counter:
-        low = self.low + more
-        return Counter(self.high + (low >> 20), low & (2**20 - 1))
-
-    def __int__(self) -> int:
-        high, low = (int(np.asarray(part).sum(dtype=np.int64)) for part in (self.high, self.low))
-        return (high << 20) + low
-
-
 def select(condition: Array, yes: T, no: T) -> T:
     """Leaf by leaf, `yes` where the scalar condition holds and `no` elsewhere."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
@@ -107,6 +86,7 @@ class AddResult:
     status: Array  # (b,) 0 rejected, 1 improved, 2 new
     value: Array  # (b,) objective minus the acceptance threshold it met; the objective itself where there was none
     cell: Array  # (b,) index of the cell, or the number of cells for a candidate that was not finite
+    outside: Array  # (b,) whether its measures lay outside the range and were moved to a border cell
 
 
 @pytree

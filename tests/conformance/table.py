@@ -171,16 +171,22 @@ def assert_same(one, other, tolerance=0.0):
             np.testing.assert_array_equal(a, b, err_msg=where)
 
 
+def copied(state):
+    """One that may be overwritten."""
+    return jax.tree.map(lambda leaf: leaf.copy(), state)
+
+
 def meaning(state):
     """A state without what round-off decides.
 
     Of a CMA-ES its distribution and paths: rows set aside may lie in any order and a basis may have any signs, which no
     sample shows. Of an archive not when an elite was found: one that is evaluated again may win or lose the last bit.
+    Its exact sum is rounded like all other numbers.
     """
 
     def of(part):
         if isinstance(part, Archive):
-            return replace(part, found=part.found >= 0)
+            return replace(part, found=part.found >= 0, total=part.total.share(1))
         if not isinstance(part, CMAESState):
             return part
         if part.mean.ndim == 2:  # copies

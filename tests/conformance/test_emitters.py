@@ -16,6 +16,7 @@ from conformance.table import (
     N,
     asking,
     assert_same,
+    copied,
     evaluate,
     evaluate_with_jacobian,
     found,
@@ -31,8 +32,8 @@ from dqd import record
 from dqd.archives import Archive
 from dqd.compiled import start_seed
 from dqd.emitters.combine import Combined, Replicated
+from dqd.half_steps import Walk
 from dqd.search import Search
-from dqd.types import AddResult
 
 pytestmark = [pytest.mark.x64, pytest.mark.quick]
 every_emitter = pytest.mark.parametrize("name", EMITTERS)
@@ -67,7 +68,7 @@ def test_compiled_equals_not_compiled(name):
     for iteration in range(1, ITERATIONS + 1):
         drawn = noise(plain, state, iteration)
         with jax.disable_jit():
-            state, _ = plain.step(state, sphere, drawn)
+            state = plain.step(state, sphere, drawn)
     assert_same(meaning(expected), meaning(state), 1e-9)
 
 
@@ -104,6 +105,17 @@ def test_another_seed_other_numbers_and_other_bounds_compile_nothing(name, compi
     assert compiled == []
     for other in others:  # they did run with these numbers
         assert not np.array_equal(other.archive.objective, found(name).archive.objective)
+
+
+@pytest.mark.parametrize("name", ["map_elites", "cma_mega"])
+def test_no_number_of_iterations_compiles_anything(name, compiled):
+    found(name)
+    compiled.clear()
+    whole = search(name, iterations=60)
+    for iterations in [1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 24, 25, 26, 29, 31, 37, 41, 49, 50, 59]:
+        history = search(name, iterations=iterations, chunk=iterations).history
+        assert_same(history, {name: values[:iterations] for name, values in whole.history.items()})
+    assert compiled == []
 
 
 @every_emitter
@@ -162,14 +174,14 @@ def test_the_host_loop_equals_the_compiled_runner_bit_for_bit(name, number):
 def round_of(name):
     """A real round up to the emitter's tell: its state, the archive, what was drawn, and what became of it."""
     hosted = asking(name)
-    hosted._state, hosted._initial_left = found(name).state, False
+    hosted._walk, hosted._initial_left = Walk(hosted._search, copied(found(name).state)), False
     points = hosted.ask_dqd()
     if len(points):
         told = evaluate_with_jacobian(problem(SPHERE), points)
         hosted.tell_dqd(told.objective, told.measures, told.jacobian)
     solutions = hosted.ask()
     archive, result = jax.jit(Archive.add)(hosted.archive, solutions, evaluate(problem(SPHERE), solutions))
-    return hosted._asked.emitter, archive, hosted._proposal.drawn, result
+    return hosted._walk.state.emitter, archive, hosted._walk.proposal.drawn, result
 
 
 @jax.jit
@@ -193,7 +205,7 @@ def permuted(emitter, drawn, result, random):
     samples = {"coefficients", "samples"} & set(drawn)
     assert samples or not drawn
     drawn = {**drawn, **{name: drawn[name][order] for name in samples}} if samples else drawn
-    return drawn, AddResult(result.status[order], result.value[order], result.cell[order])
+    return drawn, jax.tree.map(lambda leaf: leaf[order], result)
 
 
 def join(*leaves):

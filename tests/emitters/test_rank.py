@@ -19,7 +19,7 @@ results = st.lists(st.tuples(st.integers(0, 2), few_values | st.floats(-1e6, 1e6
 
 
 def told(status, value):
-    return AddResult(jnp.array(status), jnp.array(value, float), jnp.arange(len(status)))
+    return AddResult(jnp.array(status), jnp.array(value, float), jnp.arange(len(status)), jnp.zeros(len(status), bool))
 
 
 def ranks_of(result, archive=PLAIN):

@@ -54,7 +54,7 @@ def test_chunks_have_a_fixed_size_and_keep_the_order():
         seen.append(solutions.copy())
         return evaluators.sphere(solutions)
 
-    result = run(evaluator, iterations=1)
+    result = run(evaluator, iterations=1, evaluation_chunk=4)
     assert [len(solutions) for solutions in seen] == [4, 3, 4, 2]  # 7 before iteration 1, then 6
     elites = result.elites
     every = np.concatenate(seen)
@@ -173,8 +173,8 @@ MISTAKES = [
     ({"evaluator": None}, TypeError, "score: expected a function"),
     ({"evaluator": 3}, TypeError, r"evaluator: expected a function of a batch \(b, n\)"),
     ({"evaluator": lambda x: x.sum(1)}, TypeError, "evaluator: expected it to return objective and measures"),
-    ({"evaluator": lambda x: (x.sum(1), x)}, ValueError, r"evaluator: measures: expected \(4, 2\) = .*got \(4, 6\)"),
-    ({"evaluator": lambda x: (x.sum(), x[:, :2])}, ValueError, r"evaluator: objective: expected \(4,\)"),
+    ({"evaluator": lambda x: (x.sum(1), x)}, ValueError, r"evaluator: measures: expected \(7, 2\) = .*got \(7, 6\)"),
+    ({"evaluator": lambda x: (x.sum(), x[:, :2])}, ValueError, r"evaluator: objective: expected \(7,\)"),
     ({"emitter": dqd.cma_mega(0.5)}, TypeError, "uses gradients; expected objective, measures and jacobian"),
     ({"seeds": [0, 1]}, ValueError, "seeds: .*one seed at a time"),
     ({"evaluation_chunk": 0}, ValueError, "evaluation_chunk: expected a whole number, at least 1, got 0"),

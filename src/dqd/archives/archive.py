@@ -20,10 +20,11 @@ import numpy as np
 from jax import Array
 
 from dqd.apart import apart
+from dqd.archives.exact_sum import ExactSum
 from dqd.archives.grid import Grid
-from dqd.archives.metrics import Metrics, two_sum
+from dqd.archives.metrics import Metrics, Standing
 from dqd.saved import SavedArchive
-from dqd.types import AddResult, Counter, Evaluation, pytree, replace
+from dqd.types import AddResult, Evaluation, pytree, replace
 
 if TYPE_CHECKING:
     import pandas
@@ -38,10 +39,8 @@ class Verdict:
     result: AddResult
     row: Array  # (b,) cell that the candidate is written to; the number of cells, which is dropped, if it does not win
     after: Array  # (b,) acceptance threshold it leaves behind
-    gain: Array  # () growth of the sum of stored objectives
+    gains: Array  # (2b,) what the sum of f - offset over the elites grows by
     best: Array  # ()
-    judged: Array  # ()
-    clamped: Array  # ()
 
 
 @pytree
@@ -58,10 +57,8 @@ class Archive:
     )  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
     occupied: Array  # (cells,) occupied cells in the order of their first occupation
     count: Array  # () how many cells are occupied
-    total: Array  # (2,) compensated sum of the stored objectives
+    total: ExactSum  # of f - offset over the elites
     best: Array  # () best objective ever evaluated
-    judged: Counter  # finite candidates so far
-    clamped: Counter  # those whose measures lay outside the range
     learning_rate: float
     minimum: float
     qd_score_offset: float
@@ -101,10 +98,8 @@ class Archive:
             threshold=None if learning_rate == 1.0 else jnp.full(cells, minimum, dtype),
             occupied=jnp.zeros(cells, jnp.int32),
             count=jnp.zeros((), jnp.int32),
-            total=jnp.zeros(2, dtype),
+            total=ExactSum.zero(dtype),
             best=jnp.array(-jnp.inf, dtype),
-            judged=Counter.zero(),
-            clamped=Counter.zero(),
             learning_rate=float(learning_rate),
             minimum=float(minimum),
             qd_score_offset=float(qd_score_offset),
@@ -119,8 +114,6 @@ class Archive:
         dtype = jax.dtypes.canonicalize_dtype(saved.solutions.dtype)
         archive = Archive.empty(grid, saved.solutions.shape[1], qd_score_offset=saved.qd_score_offset, dtype=dtype)
         objective = saved.objective.astype(dtype)
-        total = math.fsum(objective.tolist())
-        rounded = float(np.asarray(total, dtype))
         return replace(
             archive,
             solutions=_set(archive.solutions, cell, saved.solutions),
@@ -129,9 +122,8 @@ class Archive:
             found=archive.found.at[cell].set(0 if saved.found is None else saved.found),
             occupied=archive.occupied.at[: len(cell)].set(cell),
             count=archive.count + len(cell),
-            total=jnp.asarray([rounded, total - rounded], dtype),
+            total=archive.total.add(jnp.asarray(objective)).add(jnp.full(len(cell), -saved.qd_score_offset, dtype)),
             best=jnp.asarray(saved.best, dtype),
-            judged=archive.judged + len(cell),
         )
 
     @property
@@ -139,8 +131,16 @@ class Archive:
         return self.tessellation.num_cells
 
     @property
+    def standing(self) -> Standing:
+        return Standing(self.total, self.count, self.best)
+
+    @property
     def metrics(self) -> Metrics:
-        return Metrics.of(self.total, self.count, self.best, self.num_cells, self.qd_score_offset)
+        return self.metrics_of(self.standing)
+
+    def metrics_of(self, standing: Standing) -> Metrics:
+        """The metrics at some time, or at many, of this archive."""
+        return standing.metrics(self.num_cells, self.qd_score_offset)
 
     def add(
         self, solutions: Array, evaluation: Evaluation, iteration: Array | int = 0, mask: Array | None = None
@@ -167,10 +167,8 @@ class Archive:
             else self.threshold.at[result.cell].max(verdict.after, mode="drop"),
             occupied=_set(self.occupied, position, result.cell),
             count=self.count + jnp.sum(new, dtype=jnp.int32),
-            total=two_sum(self.total, verdict.gain),
+            total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
-            judged=self.judged + verdict.judged,
-            clamped=self.clamped + verdict.clamped,
         )
         return archive, result
 
@@ -190,16 +188,15 @@ class Archive:
         status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
         value = jnp.where(jnp.isneginf(met), objective, objective - met)
 
+        replaced = jnp.where(empty, self.qd_score_offset, stored)
         storable = accepted & (objective > stored)
         winner = storable & ~jnp.any(same & storable & _beats(objective), axis=1)
         return Verdict(
-            result=AddResult(status, value, cell),
+            result=AddResult(status, value, cell, valid & self.tessellation.outside(measures)),
             row=jnp.where(winner, cell, self.num_cells),
             after=after,
-            gain=jnp.sum(jnp.where(winner, objective - jnp.where(empty, 0, stored), 0)),
+            gains=jnp.concatenate([jnp.where(winner, objective, 0), jnp.where(winner, -replaced, 0)]),
             best=jnp.max(objective, initial=-jnp.inf),
-            judged=jnp.sum(valid, dtype=jnp.int32),
-            clamped=jnp.sum(valid & self.tessellation.outside(measures), dtype=jnp.int32),
         )
 
     def _thresholds(self, cell: Array, objective: Array, stored: Array, earlier: Array) -> tuple[Array, Array]:

@@ -1,20 +1,12 @@
-"""The figures of an archive, kept as running sums that do not drift."""
+"""The figures of an archive: what they follow from, and how."""
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.archives.exact_sum import ExactSum
 from dqd.types import pytree
-
-
-def two_sum(total: Array, term: Array) -> Array:
-    """Add a term to a sum kept as (sum, lost digits): Knuth's exact two-sum (1969), so round-off never accumulates."""
-    high, low = total[0], total[1]
-    added = high + term
-    shadow = added - high
-    lost = (high - (added - shadow)) + (term - shadow)
-    return jnp.stack([added, low + lost])
 
 
 @pytree
@@ -26,12 +18,21 @@ class Metrics:
     best: Array
     mean: Array
 
-    @staticmethod
-    def of(total: Array, count: Array, best: Array, num_cells: int, offset: float) -> Metrics:
-        summed = (total[0] - offset * count) + total[1]
+
+@pytree
+class Standing:
+    """What the metrics follow from, kept up to date with every batch. Also a row of these for every iteration."""
+
+    total: ExactSum  # of f - offset over the elites
+    count: Array  # occupied cells
+    best: Array  # best objective ever evaluated
+
+    def metrics(self, num_cells: int, offset: float) -> Metrics:
+        dtype = self.best.dtype
+        mean = self.total.share(jnp.maximum(self.count, 1).astype(dtype)) + offset
         return Metrics(
-            qd_score=summed / num_cells,
-            coverage=100.0 * count.astype(total.dtype) / num_cells,
-            best=best,
-            mean=jnp.where(count > 0, (total[0] + total[1]) / jnp.maximum(count, 1), jnp.nan),
+            qd_score=self.total.share(num_cells),
+            coverage=100.0 * self.count.astype(dtype) / num_cells,
+            best=self.best,
+            mean=jnp.where(self.count > 0, mean, jnp.nan),
         )

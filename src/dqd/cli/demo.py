@@ -61,7 +61,7 @@ def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
     )
     with explained(FAILURE):
         problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
-        result = search(problem, emitter, iterations or latent.pace("lsi-digits").iterations, seed=0)
+        result = search(problem, emitter, iterations or latent.iterations("lsi-digits"), seed=0)
         remove(out)
         result.save(out)
         figures = finish.finish(problem, result, out, saying(quiet=False))

@@ -88,13 +88,11 @@ def run(
         "resolution": problem.grid.shape[0],
         **({"options": given} if given else {}),
     }
-    pace = latent.pace(domain)
     with explained(FAILURE), precision(x64):
         result = search(
-            *(problem, emitter, pace.iterations if iterations is None else iterations, seed),
+            *(problem, emitter, latent.iterations(domain) if iterations is None else iterations, seed),
             out=out,
             quiet=quiet,
-            chunk=pace.chunk,
             checkpoint_seconds=checkpoint_seconds,
             about={"command": {**about, "x64": x64, "set": overrides}},
         )

@@ -24,14 +24,6 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How long to search unless told otherwise, and how many iterations lie between two looks at the progress."""
-
-    iterations: int = ITERATIONS
-    chunk: int = 250
-
-
-@dataclass(frozen=True)
 class Latent:
     """A builder `module.build(**options) -> Problem`, and what suits its space."""
 
@@ -39,8 +31,8 @@ class Latent:
     options: tuple[str, ...]
     settings: Settings  # by algorithm
     required: tuple[str, ...] = ()
-    gpu: Pace = Pace()
-    cpu: Pace = Pace()
+    gpu: int = ITERATIONS  # iterations unless told otherwise
+    cpu: int = ITERATIONS
 
 
 def _settings(
@@ -64,16 +56,15 @@ LATENT: dict[str, Latent] = {
         "dqd.domains.latent.digits",
         _COMMON,
         _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
-        gpu=Pace(2_000),
-        cpu=Pace(2_000),
+        gpu=2_000,
+        cpu=2_000,
     ),
     "lsi-faces": Latent(
         "dqd.domains.latent.faces",
         (*_COMMON, "weights", "preview", "dtype"),
         # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
         _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
-        gpu=Pace(chunk=50),
-        cpu=Pace(50, chunk=1),
+        cpu=50,
     ),
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
@@ -81,8 +72,6 @@ LATENT: dict[str, Latent] = {
         (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
         _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
         required=("weights",),
-        gpu=Pace(chunk=50),
-        cpu=Pace(chunk=1),
     ),
 }
 RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has another word for them
@@ -119,13 +108,13 @@ def make_problem(
     return _finished(problem, changes)
 
 
-def pace(domain: str) -> Pace:
-    """That of a domain on the device at hand."""
+def iterations(domain: str) -> int:
+    """How long to search a domain on the device at hand, unless told otherwise."""
     import jax
 
     row = LATENT.get(domain)
     if row is None:
-        return Pace()
+        return ITERATIONS
     return row.cpu if jax.default_backend() == "cpu" else row.gpu
 
 

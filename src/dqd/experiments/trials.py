@@ -14,7 +14,6 @@ from dqd.experiments.suites import Cell
 from dqd.report.collect import trial_name
 
 CURVE_ROWS = 100  # lines of metrics per trial
-CHUNK = 500  # iterations between two looks at a trial
 
 
 def trial_folder(folder: Path, cell: Cell, trial: int) -> Path:
@@ -51,7 +50,7 @@ def compile_cell(cell: Cell, trials: list[int]) -> None:
     from dqd.run import compile_ahead
 
     with _precision(cell.precision):
-        compile_ahead(*_search(cell), **_options(cell), seeds=trials)
+        compile_ahead(*_search(cell), x0=_options(cell)["x0"], seeds=trials)
 
 
 def run_cell(cell: Cell, trials: list[int]) -> list[Any]:
@@ -99,7 +98,7 @@ def _search(cell: Cell) -> tuple[Any, Any, Any]:
 def _options(cell: Cell) -> dict[str, Any]:
     import jax.numpy as jnp
 
-    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations, "chunk": CHUNK}
+    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations}
 
 
 @contextmanager

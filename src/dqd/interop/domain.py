@@ -17,10 +17,10 @@ _evaluate_with_jacobian = jax.jit(Domain.evaluate_with_jacobian)
 
 @dataclass(frozen=True)
 class OnHost:
-    """Always evaluates `rows` solutions: one compiled program whatever is asked, so numbers never depend on it."""
+    """Always evaluates `rows` solutions, if so told: one compiled program whatever is asked."""
 
     domain: Domain
-    rows: int
+    rows: int | None
 
     def evaluate(self, solutions: np.ndarray) -> Evaluation:
         return self._padded(_evaluate, solutions)
@@ -29,7 +29,7 @@ class OnHost:
         return self._padded(_evaluate_with_jacobian, solutions)
 
     def _padded(self, function: Any, solutions: np.ndarray) -> Evaluation:
-        missing = self.rows - len(solutions)
+        missing = 0 if self.rows is None else self.rows - len(solutions)
         full = np.concatenate([solutions, np.repeat(solutions[-1:], missing, axis=0)])
         with jax.enable_x64(solutions.dtype == np.float64):  # a worker knows nothing of the search's precision
             return jax.tree.map(lambda part: np.asarray(part)[: len(solutions)], function(self.domain, full))

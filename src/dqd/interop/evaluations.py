@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from dqd import told
@@ -33,7 +32,7 @@ class Evaluations:
         engine: Engine,
         *,
         k: int,
-        chunk: int,
+        chunk: int | None,
         timeout: float | None,
         skip: bool,
         failures: Failures,
@@ -46,13 +45,14 @@ class Evaluations:
         """Solutions (b, n) of one iteration; the points of a gradient phase with their jacobians."""
         rows, jacobian = np.array(solutions), phase == "points"
         shapes = told.shapes(len(rows), self.k, rows.shape[1], jacobian)
-        arrays = {name: np.full(shape, np.nan, rows.dtype) for name, shape in shapes.items()}
-        chunks = [slice(start, start + self.chunk) for start in range(0, len(rows), self.chunk)]
+        arrays: Any = {name: np.full(shape, np.nan, rows.dtype) for name, shape in shapes.items()}
+        size = self.chunk or max(len(rows), 1)
+        chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
         for piece, outcome in zip(chunks, self._gather(rows, chunks, jacobian), strict=True):
             for part, outputs in self._settled(rows, piece, outcome, jacobian, iteration, phase):
                 for array, output in zip(arrays.values(), outputs, strict=True):
                     array[part] = output
-        return Evaluation(**{name: jnp.array(array) for name, array in arrays.items()})
+        return Evaluation(**arrays)
 
     def _settled(
         self, rows: np.ndarray, piece: slice, outcome: Outputs | Exception, jacobian: bool, iteration: int, phase: str

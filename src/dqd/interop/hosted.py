@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from dqd import half_steps
 from dqd.archives.archive import Archive
 from dqd.archives.grid import Grid
+from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain, Evaluator
+from dqd.half_steps import Walk
 from dqd.interop.domain import OnHost
 from dqd.interop.evaluations import Evaluations
 from dqd.interop.executor import engine_of
 from dqd.interop.failures import Failures
-from dqd.search import Search, SearchState, StepInfo, Tally, no_evaluation
-from dqd.types import Evaluation, Points
+from dqd.search import Search, SearchState, Tally
+
+ROWS = 4  # solutions for a worker at once
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,16 @@ class Elsewhere:
 
     evaluator: Any
     executor: Any
-    chunk: int
+    chunk: int | None
     timeout: float | None
     on_failure: str
     insecure: bool
     out: str | os.PathLike[str] | None
 
     def __post_init__(self) -> None:
-        if isinstance(self.chunk, bool) or not isinstance(self.chunk, int | np.integer) or self.chunk < 1:
-            raise ValueError(f"evaluation_chunk: expected a whole number, at least 1, got {self.chunk!r}")
+        chunk = 1 if self.chunk is None else self.chunk
+        if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
+            raise ValueError(f"evaluation_chunk: expected a whole number, at least 1, got {chunk!r}")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout: expected seconds, above 0, got {self.timeout!r}")
         if self.on_failure not in ("raise", "skip"):
@@ -51,6 +54,11 @@ class Elsewhere:
                 "evaluator: expected a function of a batch (b, n), or an object with evaluate and "
                 f"evaluate_with_jacobian, got {type(self.evaluator).__name__}"
             )
+
+    @property
+    def rows(self) -> int | None:
+        """Solutions per call. What stays in this process is not cut up."""
+        return int(self.chunk) if self.chunk is not None else None if self.executor is None else ROWS
 
     @property
     def wanted(self) -> bool:
@@ -67,16 +75,16 @@ class Elsewhere:
         """The problem in the settings of a run. Where it is cut into chunks, their size may decide how it rounds."""
         if not self.wanted:
             return problem
-        return {"evaluator": self.named(problem), "evaluation_chunk": int(self.chunk)}
+        return {"evaluator": self.named(problem), "evaluation_chunk": self.rows}
 
     def runner(self, search: Search, problem: Any, tessellation: Grid) -> Hosted:
         """`problem` is the evaluator, or a domain whose evaluations the executor is to do."""
-        evaluator = OnHost(problem, int(self.chunk)) if isinstance(problem, Domain) else problem
+        evaluator = OnHost(problem, self.rows) if isinstance(problem, Domain) else problem
         evaluations = Evaluations(
             evaluator,
             engine_of(self.executor, evaluator, self.timeout, self.insecure),
             k=tessellation.num_measures,
-            chunk=int(self.chunk),
+            chunk=self.rows,
             timeout=self.timeout,
             skip=self.on_failure == "skip",
             failures=Failures(self.out),
@@ -90,44 +98,35 @@ class Hosted:
 
     search: Search
     evaluations: Evaluations
-    longest = 1  # iterations between two looks: an evaluation may be long
+    grain = 1  # a launch is a multiple of it
+    chunk = 1  # iterations after which `until` is asked
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1, the initial population evaluated."""
-        state = half_steps.init(self.search, archive, x0, jax.random.key(seed))
-        if not self.search.emitter.initial_population:
-            return state
-        solutions = half_steps.ask_initial(self.search, state)
-        evaluation = self.evaluations.evaluate(solutions, 0, "initial population")
-        return half_steps.tell_initial(self.search, state, solutions, evaluation)
+        walk = Walk(self.search, half_steps.init(self.search, archive, x0, jax.random.key(seed)))
+        if self.search.emitter.initial_population:
+            walk.tell_initial(self.evaluations.evaluate(walk.ask_initial(), 0, "initial population"))
+        return walk.release()
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, StepInfo, Tally]:
-        """`length` iterations; the info of each, and the tally at the end."""
-        infos = []
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+        """`length` iterations; the metrics after each, and the tally at the end."""
+        walk = Walk(self.search, state)
         for _ in range(length):
-            state, info = _iterate(self.search, state, self.evaluations)
-            infos.append(info)
-        return state, jax.tree.map(lambda *parts: np.stack(parts), *infos), jax.tree.map(np.asarray, state.tally)
+            _iterate(walk, self.evaluations)
+        rows, state = walk.rows(), walk.release()
+        return state, jax.tree.map(lambda *parts: np.concatenate(parts), *rows), jax.tree.map(np.asarray, state.tally)
 
     def close(self) -> None:
         self.evaluations.engine.close()
         self.evaluations.failures.write()
 
 
-def _iterate(search: Search, state: SearchState, evaluations: Evaluations) -> tuple[SearchState, StepInfo]:
-    iteration = int(state.iteration) + 1
-    noise = half_steps.noise(search, state, jnp.asarray(iteration, state.iteration.dtype))
-    points = half_steps.ask_dqd(search, state, noise)
-    evaluation = _evaluate_points(state, points, evaluations, iteration)
-    state = half_steps.tell_dqd(search, state, points, evaluation)
-    state, proposal = half_steps.ask(search, state, points, evaluation, noise)
-    return half_steps.tell(search, state, proposal, evaluations.evaluate(proposal.solutions, iteration, "solutions"))
-
-
-def _evaluate_points(state: SearchState, points: Points, evaluations: Evaluations, iteration: int) -> Evaluation:
-    """Only the wanted ones are evaluated."""
-    mask = np.asarray(points.mask)
-    if not mask.size:
-        return no_evaluation(state.archive.tessellation, state.x0)
-    evaluation = evaluations.evaluate(np.asarray(points.solutions)[mask], iteration, "points")
-    return jax.tree.map(lambda part: half_steps.spread(part, mask), evaluation)
+def _iterate(walk: Walk, evaluations: Evaluations) -> None:
+    iteration = walk.iteration + 1
+    points, evaluation = walk.ask_dqd(), walk.nothing
+    if walk.has_points:
+        mask = np.asarray(points.mask)
+        wanted = evaluations.evaluate(np.asarray(points.solutions)[mask], iteration, "points")
+        evaluation = half_steps.spread(wanted, mask)
+    solutions = walk.tell_dqd(evaluation)
+    walk.tell(evaluations.evaluate(solutions, iteration, "solutions"))

@@ -1,0 +1,82 @@
+"""A loop of one's own around NumPy functions, in archives of 10^2 to 10^6 cells: does an iteration cost more there?
+
+    python benchmarks/own_loop.py [--sides 10 32 100 316 1000] [--out benchmarks/results/own-loop-cpu.json]
+
+CMA-MEGA on the linear projection of the sphere, n = 1000. All contestants evaluate the same NumPy functions, in
+turns as in `speed.py`; `evaluations` is what these alone take, in the same turns.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from contestants import start
+from device import describe_device, source_digest, today
+from numpy_domains import domain_of
+
+CONTESTANTS = ("dqd-ask-tell", "dqd-evaluator", "pyribs")
+TURN = 250  # iterations
+
+
+def main() -> None:
+    given = _arguments()
+    results = {"date": today(), "device": describe_device(), "source": source_digest(), "n": given.n}
+    results["sides"] = {str(side): measure(side, given.n, given.rounds) for side in given.sides}
+    given.out.write_text(json.dumps(results, indent=1) + "\n")
+    print(table(results["sides"]))
+
+
+def measure(side: int, n: int, rounds: int) -> dict:
+    """Milliseconds per iteration of every contestant, one number per round."""
+    running = {name: start(name, "lp-sphere", "cma-mega", n, seed=0, side=side) for name in CONTESTANTS}
+    costs: dict[str, list[float]] = {name: [] for name in ("evaluations", *running)}
+    try:
+        for number in range(rounds):
+            costs["evaluations"].append(_evaluations(n))
+            names = list(running)
+            shift = number % len(names)
+            for name in names[shift:] + names[:shift]:
+                turn = running[name].run(TURN)
+                costs[name].append(1000 * turn["seconds"] / turn["iterations"])
+    finally:
+        for contestant in running.values():
+            contestant.stop()
+    return costs
+
+
+def _evaluations(n: int) -> float:
+    """Those of one iteration: a point with its jacobian, and 35 branches."""
+    domain, points = domain_of("lp-sphere", n), np.random.default_rng(0).normal(size=(36, n)).astype(np.float32)
+    begin = time.perf_counter()
+    for _ in range(TURN):
+        domain.evaluate(points[:1])
+        domain.jacobian(points[0])
+        domain.evaluate(points[1:])
+    return 1000 * (time.perf_counter() - begin) / TURN
+
+
+def table(sides: dict) -> str:
+    names = ("evaluations", *CONTESTANTS)
+    lines = [f"| cells | {' | '.join(names)} | ask-tell / pyribs |", "|---:|" + "---:|" * (len(names) + 1)]
+    for side, costs in sides.items():
+        ratio = median(a / b for a, b in zip(costs["dqd-ask-tell"], costs["pyribs"], strict=True))
+        cells = " | ".join(f"{median(costs[name]):.2f}" for name in names)
+        lines.append(f"| {int(side) ** 2:,} | {cells} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sides", type=int, nargs="+", default=[10, 32, 50, 100, 200, 316, 1000])
+    parser.add_argument("--n", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "own-loop-cpu.json")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
