@@ -22,16 +22,16 @@ import numpy as np
 
 import dqd
 from device import describe_device, source_digest, today
-from dqd import record
 from dqd.archives import Archive
-from dqd.checkpoints import Checkpoints
-from dqd.history import History
-from dqd.progress import CompileClock
+from dqd.inputs.layout import Layout
 from dqd.result import Result, settings
-from dqd.search import Search, StepInfo
-from dqd.solutions import Layout
+from dqd.runners.checkpoints import Checkpoints
+from dqd.runners.progress import CompileClock
+from dqd.search.history import History
+from dqd.search.search import Search, StepInfo
+from dqd.storage import record
+from dqd.storage.writer import Writer
 from dqd.types import replace
-from dqd.writer import Writer
 
 ARCHIVES = {"10,000 cells, n = 1000": (100, 1000), "1,000,000 cells, n = 10": (1000, 10)}
 ITERATIONS = 10_000  # of history

@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 import dqd
-from dqd.experiments.presets import ALGORITHMS, make_problem, preset
+from dqd.paper.presets import ALGORITHMS, make_problem, preset
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from train_digits import draw

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.domains.latent.faces.layers import area_means, resample
-from dqd.domains.latent.faces.packages import FetchError, get
+from dqd.latent.generators.layers import area_means, resample
+from dqd.latent.weights.packages import FetchError, get
 
 NAME, VERSION = "human", "3.3.6"
 SHA256 = "425e9c51dbbca0c8934362b170cb0d54c2529c11c654b3c03092b16e9d6ad3f7"

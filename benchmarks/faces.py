@@ -19,13 +19,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from dqd import cache
 from dqd.archives.archive import Archive
-from dqd.cli import finish
-from dqd.domains.latent.faces import build
-from dqd.domains.latent.faces.problem import MEASURES, OBJECTIVE
-from dqd.experiments import latent, presets
-from dqd.run import illuminate
+from dqd.compiler import cache
+from dqd.illumination import illuminate
+from dqd.latent import finish
+from dqd.latent import presets as latent
+from dqd.latent.problems.faces import MEASURES, OBJECTIVE, build
+from dqd.paper import presets
 from dqd.types import replace
 
 JUDGED = 100  # elites that the second age network looks at

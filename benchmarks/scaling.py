@@ -79,9 +79,9 @@ def measure_time(rounds: int, iterations: int) -> dict[int, list[float]]:
     """Milliseconds per iteration of both grids, in turns within one process."""
     import jax.numpy as jnp
 
-    from dqd.archives.grid import Grid
     from dqd.domains import FunctionDomain
     from dqd.emitters.presets import cma_mega
+    from dqd.tessellations.grid import Grid
     from worker_ours import OurSearch
 
     def score(x):

@@ -28,9 +28,12 @@ from jax import Array
 import dqd
 from device import describe_device, source_digest, today
 from dqd.domains.domain import Domain
-from dqd.domains.latent import LatentDomain, clip, clip_weights, stylegan
-from dqd.domains.latent.spaces import Identity
-from dqd.domains.latent.stylegan_clip import RANGE, STORED
+from dqd.latent import LatentDomain
+from dqd.latent.generators import stylegan
+from dqd.latent.problems.stylegan_clip import RANGE, STORED
+from dqd.latent.scorers import clip
+from dqd.latent.spaces import Identity
+from dqd.latent.weights import clip_weights
 from dqd.types import Evaluation, pytree, replace
 
 BRANCHES = 35  # images of an iteration beside the one with gradients

@@ -12,13 +12,13 @@ import numpy as np
 import numpy_domains
 from dqd import AskTell
 from dqd.archives.archive import Archive
-from dqd.archives.grid import Grid
-from dqd.compiled import LONGEST, run_chunk
 from dqd.domains import Arm, Domain, LinearProjection
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import cma_me, cma_mega
-from dqd.interop.hosted import Elsewhere, Hosted
-from dqd.search import Search as Description
+from dqd.runners.compiled import LONGEST, run_chunk
+from dqd.runners.hosted import Elsewhere, Hosted
+from dqd.search.search import Search as Description
+from dqd.tessellations.grid import Grid
 from floor import CHUNK as FLOOR_CHUNK
 from floor import Floor
 from protocol import Search, serve

@@ -4,8 +4,8 @@ The small generator and its classifier come with the package. docs/latent.md tel
 """
 
 import dqd
-from dqd.domains.latent import digits
-from dqd.report import collage, draw
+from dqd.figures import collage, draw
+from dqd.latent.problems import digits
 from dqd.result import archive_arrays
 
 problem = digits.build(objective="digit-5", measures=("width", "slant"), resolution=40)

@@ -22,8 +22,8 @@ from safetensors.numpy import save_file
 from scipy import ndimage
 from sklearn.datasets import load_digits
 
-from dqd.domains.latent.digits import SIZE, forward, logits
-from dqd.domains.latent.spaces import Whitened
+from dqd.latent.problems.digits import SIZE, forward, logits
+from dqd.latent.spaces import Whitened
 
 LATENT, BATCH = 16, 128
 TARGET = Path(__file__).parents[1] / "src" / "dqd" / "domains" / "latent" / "digits.safetensors"

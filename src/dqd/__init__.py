@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
-    from dqd.exchange import from_pyribs as from_pyribs
-    from dqd.exchange import load as load
-    from dqd.health import NonFiniteError as NonFiniteError
-    from dqd.interop.failures import EvaluationError as EvaluationError
+    from dqd.illumination import illuminate as illuminate
     from dqd.result import Result as Result
     from dqd.result import Results as Results
-    from dqd.run import illuminate as illuminate
     from dqd.safe import UnreadableError as UnreadableError
-    from dqd.saved import SavedArchive as SavedArchive
+    from dqd.saved.archive import SavedArchive as SavedArchive
+    from dqd.saved.load import from_pyribs as from_pyribs
+    from dqd.saved.load import load as load
+    from dqd.search.health import NonFiniteError as NonFiniteError
     from dqd.types import Evaluation as Evaluation
+    from dqd.workers.failures import EvaluationError as EvaluationError
 
 _HOMES = {
     "dqd.archives": ("Archive", "Grid"),
@@ -60,13 +60,13 @@ _HOMES = {
         "random_sampling",
         "replicate",
     ),
-    "dqd.exchange": ("from_pyribs", "load"),
-    "dqd.interop.failures": ("EvaluationError",),
+    "dqd.saved.load": ("from_pyribs", "load"),
+    "dqd.workers.failures": ("EvaluationError",),
     "dqd.result": ("Result", "Results"),
-    "dqd.health": ("NonFiniteError",),
-    "dqd.run": ("illuminate",),
+    "dqd.search.health": ("NonFiniteError",),
+    "dqd.illumination": ("illuminate",),
     "dqd.safe": ("UnreadableError",),
-    "dqd.saved": ("SavedArchive",),
+    "dqd.saved.archive": ("SavedArchive",),
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

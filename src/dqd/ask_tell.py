@@ -7,8 +7,8 @@
 
 The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
 algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
-same solutions. A `tell` that fails changes nothing and can be repeated. What a round costs does not depend on the number
-of cells; `archive` and `result` copy what was found.
+same solutions. A `tell` that fails changes nothing and can be repeated. A round costs the same whatever the number of
+cells; `archive` and `result` copy what was found.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from dqd import cache, half_steps, told
 from dqd.archives.archive import Archive
-from dqd.archives.grid import Grid
-from dqd.checks import check_search, check_seed
-from dqd.emitters.emitter import Emitter
-from dqd.half_steps import Walk
-from dqd.history import History
-from dqd.progress import uninterrupted
+from dqd.compiler import cache
+from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.inputs.arguments import check_initial_sigma, check_seed
+from dqd.inputs.arrays import checked, expected_shapes, to_numpy
+from dqd.inputs.layout import Layout
 from dqd.result import Result
-from dqd.search import Search
-from dqd.solutions import Layout
+from dqd.runners.progress import uninterrupted
+from dqd.search.history import History
+from dqd.search.search import Search
+from dqd.search.walk import Walk, init, spread
+from dqd.tessellations.tessellation import Tessellation, check_tessellation
 from dqd.types import Evaluation
 
 
@@ -39,7 +40,7 @@ class AskTell:
     def __init__(
         self,
         emitter: Emitter,
-        tessellation: Grid,
+        tessellation: Tessellation,
         *,
         x0: Any,
         seed: int = 0,
@@ -50,7 +51,9 @@ class AskTell:
         qd_score_offset: float = 0.0,
     ) -> None:
         cache.enable()
-        check_search(emitter, tessellation, initial_sigma)
+        check_emitter("emitter", emitter)
+        check_tessellation(tessellation)
+        check_initial_sigma(initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
@@ -63,7 +66,7 @@ class AskTell:
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        state = half_steps.init(self._search, archive, flat, jax.random.key(self._seed))
+        state = init(self._search, archive, flat, jax.random.key(self._seed))
         self._walk = Walk(self._search, state)
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         self._initial_left = emitter.initial_population > 0
@@ -85,7 +88,7 @@ class AskTell:
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
         if self._initial_left or not self._walk.has_points:
-            if np.size(told.to_numpy(objective)):
+            if np.size(to_numpy(objective)):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
         if self._walk.points is None:
@@ -93,7 +96,7 @@ class AskTell:
         mask = np.asarray(self._walk.points.mask)
         answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
         with uninterrupted():
-            self._walk.tell_dqd(half_steps.spread(answer, mask))
+            self._walk.tell_dqd(spread(answer, mask))
 
     def ask(self) -> np.ndarray:
         """Solutions (b, n) to evaluate."""
@@ -111,7 +114,7 @@ class AskTell:
             )
         mask = np.asarray(walk.ask_dqd().mask)  # an emitter that can do without jacobians, at least in this round
         with uninterrupted():
-            return walk.tell_dqd(half_steps.spread(walk.nothing, mask))
+            return walk.tell_dqd(spread(walk.nothing, mask))
 
     def tell(self, objective: Any, measures: Any) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
@@ -153,14 +156,14 @@ class AskTell:
         for rows in self._walk.rows():
             self._history.append(rows)
         history = self._history.arrays()
-        return Result(self._search, self._walk.state, history, self._seed, self._layout, None, 0.0, 0.0)
+        return Result(self._search, self._walk.state, history, self._seed, None, 0.0, 0.0, self._layout)
 
     # The border -------------------------------------------------------------------------------------------------------
 
     def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
         """Copies of the caller's arrays, checked."""
         given = {"objective": objective, "measures": measures, "jacobian": jacobian}
-        expected = told.shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
-        arrays = {name: told.checked(call, name, given[name], shape) for name, shape in expected.items()}
+        expected = expected_shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
+        arrays = {name: checked(call, name, given[name], shape) for name, shape in expected.items()}
         copies: Any = {name: np.array(array, self._dtype) for name, array in arrays.items()}
         return Evaluation(**copies)

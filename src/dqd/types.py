@@ -28,7 +28,11 @@ def pytree(cls: type[T]) -> type[T]:
     Unlike `jax.tree_util.register_dataclass`, JAX rebuilds it without calling `__init__`: `__post_init__` then checks
     what a user gave and never sees a tracer.
     """
-    cls = dataclasses.dataclass(frozen=True)(cls)
+    return register(dataclasses.dataclass(frozen=True)(cls))
+
+
+def register(cls: type[T]) -> type[T]:
+    """Make a frozen dataclass that was written without JAX known to it."""
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     data = tuple(field.name for field in fields if not field.metadata.get("static"))
     fixed = tuple(field.name for field in fields if field.metadata.get("static"))

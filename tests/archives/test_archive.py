@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dqd.archives import IMPROVED, NEW, REJECTED, Archive, Grid
-from dqd.archives import archive as archive_module
+from dqd.archives import IMPROVED, NEW, REJECTED, Archive, Grid, memory
 from dqd.types import Evaluation
 
 INF, NAN = math.inf, math.nan
@@ -107,14 +106,14 @@ def test_a_batch_is_judged_as_if_its_candidates_came_one_by_one(learning_rate, m
 
 def test_an_archive_that_does_not_fit_says_how_large_it_is(monkeypatch):
     grid = Grid(lower=(0, 0), upper=(1, 1), shape=(100, 100))
-    monkeypatch.setattr(archive_module, "memory", lambda: 10**6)
+    monkeypatch.setattr(memory, "memory", lambda: 10**6)
     with pytest.raises(MemoryError, match=r"10,000 cells .* of 100 numbers take 0\.0 GB, and the device has 0\.0 GB"):
         Archive.empty(grid, 100)
     Archive.empty(grid, 10)
 
 
 def test_the_memory_of_this_device_is_known():
-    assert archive_module.memory() > 2**28
+    assert memory.memory() > 2**28
 
 
 def test_an_empty_cell_takes_any_finite_objective_and_its_value_is_the_objective():

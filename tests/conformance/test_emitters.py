@@ -28,12 +28,12 @@ from conformance.table import (
 )
 
 import dqd
-from dqd import record
 from dqd.archives import Archive
-from dqd.compiled import start_seed
 from dqd.emitters.combine import Combined, Replicated
-from dqd.half_steps import Walk
-from dqd.search import Search
+from dqd.runners.compiled import start_seed
+from dqd.search.search import Search
+from dqd.search.walk import Walk
+from dqd.storage import record
 
 pytestmark = [pytest.mark.x64, pytest.mark.quick]
 every_emitter = pytest.mark.parametrize("name", EMITTERS)

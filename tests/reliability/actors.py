@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dqd import durable, record
-from dqd.writer import Writer
+from dqd.storage import durable, record
+from dqd.storage.writer import Writer
 
 CONFIG = record.with_versions({"seed": 1, "iterations": 10**9})
 

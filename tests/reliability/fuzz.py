@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import dqd
-from dqd import record
+from dqd.storage import record
 
 SECONDS, BYTES = 5, 256 * 2**20
 NUMBERS = [b"0", b"-1", b"1", b"7", b"1e999", b"NaN", b"4294967296", b"9223372036854775807", b"9" * 30, b"[", b'"']

@@ -29,9 +29,7 @@ def small_archive(dtype=np.float32):
         measures,
         numbers.random((4, 3)).astype(dtype),
         np.arange(4, dtype=np.int32),
-        (0.0, 0.0),
-        (1.0, 1.0),
-        (4, 4),
+        dqd.Grid([0.0, 0.0], [1.0, 1.0], [4, 4]),
     )
 
 

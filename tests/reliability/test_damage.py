@@ -15,8 +15,8 @@ import pytest
 from reliability.actors import CONFIG, check, files
 
 import dqd
-from dqd import durable, manifest, record, writer
-from dqd.writer import CheckpointError, Writer
+from dqd.storage import durable, manifest, record, writer
+from dqd.storage.writer import CheckpointError, Writer
 
 STEPS = (1, 2, 3)
 

@@ -10,8 +10,8 @@ import pytest
 from reliability.actors import check
 from reliability.stage import Stage
 
-from dqd import durable, record
-from dqd.writer import KEPT, LockedError, Writer
+from dqd.storage import durable, record
+from dqd.storage.writer import KEPT, LockedError, Writer
 
 
 def temporary(folder):

@@ -12,7 +12,7 @@ import builtins, importlib, marshal, pickle, sys
 from pathlib import Path
 import numpy as np
 from dqd import safe
-from dqd.exchange import from_pyribs, load
+from dqd.saved.load import from_pyribs, load
 
 FORBIDDEN = ("import", "exec", "compile", "pickle.find_class", "marshal.loads", "code.__new__", "os.system", "os.exec",
              "os.posix_spawn", "os.spawn", "subprocess.Popen", "ctypes.dlopen")

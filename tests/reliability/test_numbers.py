@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import dqd
-from dqd.experiments.presets import ALGORITHMS, preset
+from dqd.paper.presets import ALGORITHMS, preset
 
 B, K, N = 6, 2, 3
 GRID = dqd.Grid([-2.0, -1.0], [2.0, 3.0], [4, 3])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dqd import record
+from dqd.storage import record
 
 SETTINGS = ["--domain", "lp-sphere", "--algorithm", "cma-mega", "--n", "20", "--resolution", "20"]
 RUN = ["run", *SETTINGS, "--iterations", "15000", "--checkpoint-seconds", "0", "--quiet"]
@@ -102,7 +102,7 @@ def test_a_signal_leaves_a_checkpoint_and_a_code_and_the_run_ends_as_the_undistu
 
 BUSY = """
 import time
-from dqd.progress import Interrupt
+from dqd.runners.progress import Interrupt
 Interrupt.abrupt = True
 with Interrupt(resumable=True):
     print("busy", flush=True)

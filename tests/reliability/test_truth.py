@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import dqd
-from dqd.cells import index_of, misplaced
-from dqd.experiments.presets import ALGORITHMS, DOMAINS, make_domain, preset
+from dqd.paper.presets import ALGORITHMS, DOMAINS, make_domain, preset
 
 TOLERANCE = 2e-5
 N = 100
@@ -36,8 +35,7 @@ def test_every_elite_on_disk_evaluates_to_what_is_stored(algorithm, domain, tmp_
     again = jax.jit(problem.evaluate)(archive.solutions)
     for stored, fresh in ((archive.objective, again.objective), (archive.measures, again.measures)):
         np.testing.assert_allclose(fresh, stored, rtol=0, atol=TOLERANCE * np.abs(stored).max())
-    grid = (archive.lower, archive.upper, archive.shape)
-    moved = index_of(np.asarray(again.measures), *grid) != archive.cell
+    moved = archive.tessellation.index_of(np.asarray(again.measures)) != archive.cell
     assert moved.mean() < 0.01
-    assert not misplaced(archive.cell, archive.measures, *grid).any()
+    assert not archive.tessellation.misplaced(archive.cell, archive.measures).any()
     assert len(archive) > 5

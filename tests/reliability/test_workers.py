@@ -20,9 +20,9 @@ from distributed import Client, LocalCluster
 from reliability import evaluators
 
 import dqd
-from dqd.interop import failures
-from dqd.interop.executor import ClusterError
-from dqd.writer import CheckpointError
+from dqd.storage.writer import CheckpointError
+from dqd.workers import failures
+from dqd.workers.executor import ClusterError
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 SPAWN = get_context("spawn")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dqd.strategies.decomposition as decomposition
-from dqd.strategies import CMAES, STOP_REASONS
+from dqd.strategies import CMAES
 from dqd.types import replace
 
 pytestmark = pytest.mark.x64
@@ -148,7 +148,8 @@ def test_it_finds_the_optimum_of_an_ill_conditioned_quadratic():
 def reason(state, best=1.0, worst=0.0):
     value = jnp.array([-9.0, worst, 3.0, 3.0, best, 3.0, 3.0, 9.0])
     ranks = jnp.array([1, 7, 2, 3, 0, 4, 5, 6])
-    return STOP_REASONS[int(stop(CMAES(1.0, POPULATION), state, ranks, value))]
+    fired = stop(CMAES(1.0, POPULATION), state, ranks, value)
+    return next((name for name, fires in zip(CMAES.reasons, fired, strict=True) if fires), "running")
 
 
 def healthy():
@@ -167,17 +168,17 @@ def test_a_healthy_search_goes_on():
 
 
 def test_it_stops_when_the_condition_number_exceeds_1e14():
-    assert reason(with_eigenvalues(1.0, 1.01e14, 2.0)) == "condition number above 1e14"
+    assert reason(with_eigenvalues(1.0, 1.01e14, 2.0)) == "condition number"
 
 
 def test_it_stops_when_the_longest_axis_is_below_1e_11():
     state = with_eigenvalues(1.0, 4.0, 0.25)
-    assert reason(replace(state, sigma=jnp.array(0.49e-11))) == "step size below 1e-11"
+    assert reason(replace(state, sigma=jnp.array(0.49e-11))) == "step size"
     assert reason(replace(state, sigma=jnp.array(0.51e-11))) == "running"
 
 
 def test_it_stops_when_the_best_and_the_worst_are_equal():
-    assert reason(healthy(), 5.0, 5.0 + 0.9e-12) == "values are flat"
+    assert reason(healthy(), 5.0, 5.0 + 0.9e-12) == "flat values"
     assert reason(healthy(), 5.0, 5.0 - 1e-11) == "running"
 
 
@@ -187,7 +188,7 @@ def test_a_value_of_minus_infinity_is_not_flat():
 
 def test_the_first_reason_is_told_when_several_apply():
     broken = replace(with_eigenvalues(1e-20, 1e-40, 1e-40), sigma=jnp.array(1e-30))
-    assert reason(broken, 5.0, 5.0) == "condition number above 1e14"
+    assert reason(broken, 5.0, 5.0) == "condition number"
 
 
 def test_the_condition_stop_happens_in_a_degenerate_search_before_anything_is_not_finite():
@@ -201,7 +202,7 @@ def test_the_condition_stop_happens_in_a_degenerate_search_before_anything_is_no
         reasons.append(reason(state))
         if reasons[-1] != "running":
             break
-    assert reasons[-1] == "condition number above 1e14"
+    assert reasons[-1] == "condition number"
     assert len(reasons) > 10
     assert np.isfinite(np.asarray(covariance(strategy, state))).all()
 

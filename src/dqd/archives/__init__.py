@@ -1,7 +1,8 @@
 """Archives: where elites live."""
 
-from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive, Elites
-from dqd.archives.grid import Grid
+from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.archives.elites import Elites
 from dqd.archives.metrics import Metrics
+from dqd.tessellations.grid import Grid
 
 __all__ = ["IMPROVED", "NEW", "REJECTED", "Archive", "Elites", "Grid", "Metrics"]

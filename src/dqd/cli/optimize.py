@@ -9,7 +9,8 @@ import typer
 
 from dqd.cli import options
 from dqd.cli.exits import FAILURE, USAGE, explained
-from dqd.experiments import latent, presets
+from dqd.latent import presets as latent
+from dqd.paper import presets
 
 
 def optimize(
@@ -32,12 +33,12 @@ def optimize(
 
     The measures are only reported. For lsi domains the image found is written.
     """
-    from dqd.experiments.optimize import ascend
+    from dqd.latent.optimize import ascend
 
     given = options.given(locals())
     with explained(USAGE):
         if domain in latent.LATENT:
-            from dqd.report import collage
+            from dqd.figures import collage
 
             collage.check_image_name(out)
         problem = presets.make_problem(domain, **options.builder_options(given))

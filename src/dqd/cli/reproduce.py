@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, saying
-from dqd.experiments import suites
+from dqd.paper import suites
 
 HELP = f"""Run every trial behind a table of the paper and compare with what was published.
 
@@ -38,9 +38,9 @@ def reproduce(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the trials; default: runs/reproduce/SUITE.")] = None,
 ) -> None:
-    from dqd import cache
-    from dqd.experiments import launch
-    from dqd.interop.executor import check_address
+    from dqd.compiler import cache
+    from dqd.paper import launch
+    from dqd.workers.executor import check_address
 
     with explained(USAGE):
         if device not in ("auto", "cpu", "gpu"):
@@ -76,6 +76,6 @@ def reproduce(
         if not complete:
             say("dqd: other trials are still missing; the report is written when all are there")
             return
-        from dqd.report.suite_report import write_report
+        from dqd.paper.report.suite_report import write_report
 
         typer.echo(f"Report: {write_report(folder)}")

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dqd.cli import finish, options
+from dqd.cli import options
 from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave, saying
 from dqd.cli.searching import precision, search
-from dqd.experiments import latent, presets
+from dqd.latent import finish
+from dqd.latent import presets as latent
+from dqd.paper import presets
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -116,7 +118,7 @@ def resume(
 
     The same `dqd run --out DIR` command does the same. A finished run is shown again.
     """
-    from dqd import record
+    from dqd.storage import record
 
     with explained(USAGE):
         config = record.read_config(folder)
@@ -179,7 +181,7 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     title = presets.ALGORITHMS[about["algorithm"]].title
-    cells = f"{' x '.join(map(str, result.archive.tessellation.shape))} cells"
+    cells = f"{result.archive.tessellation.num_cells:,} cells"
     reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
     why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
     rows = [

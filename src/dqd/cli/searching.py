@@ -17,9 +17,9 @@ process_is_ours = False  # then a second Ctrl-C may end it at once
 def search(
     problem: Problem[Any], emitter: Emitter, iterations: int, seed: int, *, quiet: bool = False, **options: Any
 ) -> Result:
-    from dqd import cache
-    from dqd.progress import Interrupt
-    from dqd.run import Terminated, illuminate
+    from dqd.compiler import cache
+    from dqd.illumination import Terminated, illuminate
+    from dqd.runners.progress import Interrupt
 
     Interrupt.abrupt = process_is_ours
     cache.enable()

@@ -1,8 +1,9 @@
 """Domains: the problems of the paper, and what a problem of one's own needs."""
 
 from dqd.domains.arm import Arm
-from dqd.domains.check import JacobianReport, check_jacobian
-from dqd.domains.domain import Domain, Evaluator, FunctionDomain
+from dqd.domains.check_jacobian import JacobianReport, check_jacobian
+from dqd.domains.domain import Domain, Evaluator
+from dqd.domains.function import FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
 
 __all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "JacobianReport", "LinearProjection", "check_jacobian"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.archives.grid import Grid
 from dqd.domains.domain import Domain
+from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
 

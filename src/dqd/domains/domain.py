@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.types import Evaluation, Score, pytree, static
+from dqd.types import Evaluation
 
 
 @runtime_checkable
@@ -59,16 +59,3 @@ class Domain:
     def _stored(self, objective: Array) -> Array:
         scale, offset = self.transform
         return scale * objective + offset
-
-
-@pytree
-class FunctionDomain(Domain):
-    """A plain function of one solution."""
-
-    function: Score = static()
-
-    def score(self, x: Array) -> tuple[Array, Array]:
-        outputs = self.function(x)
-        if not isinstance(outputs, tuple | list) or len(outputs) != 2:
-            raise TypeError(f"a plain `return objective, measures` is expected, got {type(outputs).__name__}")
-        return jnp.asarray(outputs[0]), jnp.asarray(outputs[1])

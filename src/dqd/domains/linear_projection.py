@@ -12,8 +12,8 @@ from typing import Literal
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.archives.grid import Grid
 from dqd.domains.domain import Domain
+from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
 LIMIT = 5.12

@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 from jax import Array
 
-from dqd.archives.grid import Grid
 from dqd.domains.domain import Domain
+from dqd.tessellations.grid import Grid
 
 D = TypeVar("D", bound=Domain)
 

@@ -1,7 +1,7 @@
 """Emitters: they propose solutions and learn from what became of them."""
 
 from dqd.emitters.combine import combine, replicate
-from dqd.emitters.emitter import RESTART_REASONS, Emitter
+from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import (
     cma_me,
     cma_mega,
@@ -15,7 +15,6 @@ from dqd.emitters.presets import (
 )
 
 __all__ = [
-    "RESTART_REASONS",
     "Emitter",
     "cma_me",
     "cma_mega",

@@ -16,22 +16,20 @@ import optax
 from jax import Array
 
 from dqd.archives.archive import REJECTED, Archive
-from dqd.emitters.emitter import no_restarts, normalized, usable
-from dqd.emitters.evolution import NO_CHANGE, count_restart
+from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
-from dqd.strategies.cma_es import CMAES, CMAESState
+from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
+from dqd.strategies.strategy import Strategy
 from dqd.types import AddResult, Evaluation, Points, Proposal, matmul, pytree, replace, select, static
-
-NOT_FINITE = 5  # restart reason: the jacobian at theta
 
 
 @pytree
 class ArborescenceState:
     theta: Array  # (n,)
-    strategy: CMAESState  # in coefficient space, dimension 1 + k
+    strategy: Any  # of the strategy, in coefficient space, dimension 1 + k
     optimizer: Any
     x0: Array
-    restarts: Array
+    restarts: Restarts
 
 
 @pytree
@@ -41,7 +39,7 @@ class Arborescence:
     `keep_step_count` leaves the optimiser's step counter running across restarts, as the authors' Adam does.
     """
 
-    strategy: CMAES
+    strategy: Strategy
     arguments: dict[str, Any]
     optimizer: Callable[..., optax.GradientTransformation] = static(default=optax.sgd)
     keep_step_count: bool = static(default=True)
@@ -60,7 +58,8 @@ class Arborescence:
     def init(self, x0: Array, k: int) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
-        return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, no_restarts())
+        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, NO_CHANGE)
+        return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts)
 
     def points(self, state: ArborescenceState, archive: Archive, noise: dict[str, Array]) -> Points:
         return Points(state.theta[None], jnp.ones(1, bool))
@@ -94,17 +93,15 @@ class Arborescence:
         steps = self.optimizer(**self.arguments)
         update, optimizer = steps.update(-direction, state.optimizer, state.theta)  # optax descends, we ascend
 
-        reason = self.strategy.stop(strategy, ranks, result.value)
-        changed = jnp.any(result.status != REJECTED)
-        reason = jnp.where((reason == 0) & ~changed, NO_CHANGE, reason)
-        reason = jnp.where(drawn["finite"], reason, NOT_FINITE)
-        restart = reason > 0
+        unchanged = jnp.all(result.status == REJECTED)
+        stops = self.strategy.stop(strategy, ranks, result.value)
+        restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops, unchanged]))
         return replace(
             state,
             theta=jnp.where(restart, self._elite(archive, drawn["elite"], state.x0), state.theta + update),
             strategy=self.strategy.reset(strategy, restart, jnp.zeros_like(strategy.mean)),
             optimizer=select(restart, self._fresh(optimizer, state.theta), optimizer),
-            restarts=count_restart(state.restarts, reason),
+            restarts=restarts,
         )
 
     def _elite(self, archive: Archive, uniform: Array, x0: Array) -> Array:
@@ -119,5 +116,5 @@ class Arborescence:
             lambda path, old, new: old if getattr(path[-1], "name", None) == "count" else new, old, fresh
         )
 
-    def restarts(self, state: ArborescenceState) -> Array:
-        return state.restarts
+    def restarts(self, state: ArborescenceState) -> dict[str, Array]:
+        return state.restarts.by_name()

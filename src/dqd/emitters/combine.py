@@ -69,8 +69,12 @@ class Combined:
             for emitter, own, its, told in zip(self.emitters, state, drawn, results, strict=True)
         )
 
-    def restarts(self, state: tuple[Any, ...]) -> Array:
-        return sum(emitter.restarts(own) for emitter, own in zip(self.emitters, state, strict=True))  # type: ignore
+    def restarts(self, state: tuple[Any, ...]) -> dict[str, Array]:
+        total: dict[str, Array] = {}
+        for emitter, own in zip(self.emitters, state, strict=True):
+            for reason, count in emitter.restarts(own).items():
+                total[reason] = total.get(reason, jnp.zeros((), jnp.int32)) + count
+        return total
 
     def _split(self, sizes: list[int], tree: Any) -> list[Any]:
         ends = np.cumsum(sizes)
@@ -119,8 +123,8 @@ class Replicated:
     def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
         return jax.vmap(self.emitter.tell, (0, None, 0, 0))(state, archive, drawn, self._per_copy(result))
 
-    def restarts(self, state: Any) -> Array:
-        return jnp.sum(jax.vmap(self.emitter.restarts)(state), axis=0)
+    def restarts(self, state: Any) -> dict[str, Array]:
+        return {reason: jnp.sum(counts) for reason, counts in jax.vmap(self.emitter.restarts)(state).items()}
 
     def _per_copy(self, tree: Any) -> Any:
         return jax.tree.map(lambda leaf: leaf.reshape(self.copies, leaf.shape[0] // self.copies, *leaf.shape[1:]), tree)

@@ -14,9 +14,6 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.types import AddResult, Evaluation, Points, Proposal
 
-# Why emitters restart: counted by reason in that order, the stop tests of the strategy first.
-RESTART_REASONS = ("condition number", "step size", "flat values", "no change in the archive", "jacobian not finite")
-
 
 @runtime_checkable
 class Emitter(Protocol):
@@ -53,8 +50,8 @@ class Emitter(Protocol):
         """State for the next iteration; the archive already holds what was accepted."""
         ...
 
-    def restarts(self, state: Any) -> Array:
-        """Restarts so far by RESTART_REASONS, (5,)."""
+    def restarts(self, state: Any) -> dict[str, Array]:
+        """How often it started anew, by the name of the reason; empty for one that never does."""
         ...
 
 
@@ -69,10 +66,6 @@ def check_emitter(name: str, thing: Any) -> None:
 
 def no_points(n: int, dtype: jnp.dtype) -> Points:
     return Points(jnp.zeros((0, n), dtype), jnp.zeros(0, bool))
-
-
-def no_restarts() -> Array:
-    return jnp.zeros(len(RESTART_REASONS), jnp.int32)
 
 
 def usable(points: Points, evaluation: Evaluation) -> Array:

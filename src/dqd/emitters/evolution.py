@@ -3,31 +3,32 @@ changed the archive, so their number varies from 0 to all."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import REJECTED, Archive
-from dqd.emitters.emitter import no_points, no_restarts
+from dqd.emitters.emitter import no_points
 from dqd.emitters.rank import improvement_ranks
-from dqd.strategies.cma_es import CMAES, CMAESState
+from dqd.emitters.restarts import NO_CHANGE, Restarts
+from dqd.strategies.strategy import Strategy
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
-
-NO_CHANGE = 4  # after the strategy's own reasons 1-3
 
 
 @pytree
 class EvolutionState:
-    strategy: CMAESState
+    strategy: Any  # of the strategy, in solution space
     x0: Array
-    restarts: Array
+    restarts: Restarts
 
 
 @pytree
 class Evolution:
-    """CMA-ES in solution space, restarted from a random elite."""
+    """An evolution strategy in solution space, restarted from a random elite."""
 
-    strategy: CMAES
+    strategy: Strategy
     initial_population: int = static(default=0)
     num_points = 0
 
@@ -40,7 +41,7 @@ class Evolution:
         return {"normal": jax.random.normal(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
 
     def init(self, x0: Array, k: int) -> EvolutionState:
-        return EvolutionState(self.strategy.init(x0), x0, no_restarts())
+        return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, NO_CHANGE))
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:
         return no_points(state.x0.size, state.x0.dtype)
@@ -62,19 +63,10 @@ class Evolution:
         ranks = improvement_ranks(result, archive)
         parents = jnp.sum(result.status != REJECTED)
         strategy = self.strategy.tell(state.strategy, drawn["samples"], ranks, parents)
-        reason = self.strategy.stop(strategy, ranks, result.value)
-        reason = jnp.where((reason == 0) & (parents == 0), NO_CHANGE, reason)
+        tests = jnp.append(self.strategy.stop(strategy, ranks, result.value), parents == 0)
+        restart, restarts = state.restarts.after(tests)
         elite = archive.pick(drawn["elite"][None], state.x0)[0]
-        return replace(
-            state,
-            strategy=self.strategy.reset(strategy, reason > 0, elite),
-            restarts=count_restart(state.restarts, reason),
-        )
+        return replace(state, strategy=self.strategy.reset(strategy, restart, elite), restarts=restarts)
 
-    def restarts(self, state: EvolutionState) -> Array:
-        return state.restarts
-
-
-def count_restart(restarts: Array, reason: Array) -> Array:
-    """Reasons count from 1; 0 is no restart."""
-    return restarts + (jnp.arange(1, restarts.size + 1) == reason)
+    def restarts(self, state: EvolutionState) -> dict[str, Array]:
+        return state.restarts.by_name()

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.apart import apart
 from dqd.archives.archive import Archive
-from dqd.emitters.emitter import no_restarts, normalized, usable
+from dqd.compiler.unfused import apart
+from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.operators import Noise, Operator
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
 
@@ -56,8 +56,8 @@ class GradientOperator:
     def tell(self, state: Array, archive: Archive, drawn: object, result: AddResult) -> Array:
         return state
 
-    def restarts(self, state: Array) -> Array:
-        return no_restarts()
+    def restarts(self, state: Array) -> dict[str, Array]:
+        return {}
 
 
 @pytree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.emitters.emitter import no_points, no_restarts
+from dqd.emitters.emitter import no_points
 from dqd.emitters.operators import Noise, Operator
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
 
@@ -36,5 +36,5 @@ class Variation:
     def tell(self, state: Array, archive: Archive, drawn: object, result: AddResult) -> Array:
         return state
 
-    def restarts(self, state: Array) -> Array:
-        return no_restarts()
+    def restarts(self, state: Array) -> dict[str, Array]:
+        return {}

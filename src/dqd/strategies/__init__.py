@@ -1,5 +1,6 @@
 """Evolution strategies: they know points and ranks, never an archive."""
 
-from dqd.strategies.cma_es import CMAES, STOP_REASONS, CMAESState
+from dqd.strategies.cma_es import CMAES, CMAESState
+from dqd.strategies.strategy import Strategy
 
-__all__ = ["CMAES", "STOP_REASONS", "CMAESState"]
+__all__ = ["CMAES", "CMAESState", "Strategy"]

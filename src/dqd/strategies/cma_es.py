@@ -24,9 +24,6 @@ from jax import Array
 from dqd.strategies.decomposition import Decomposition, refresh
 from dqd.types import matmul, pytree, replace, static
 
-RUNNING, CONDITION, STEP_SIZE, FLAT = 0, 1, 2, 3  # stop tests of the authors' code
-STOP_REASONS = ("running", "condition number above 1e14", "step size below 1e-11", "values are flat")
-
 
 @pytree
 class CMAESState:
@@ -52,6 +49,7 @@ class CMAES:
     sigma: float
     population: int = static()
     rank_one: Literal["textbook", "dqd2021"] = static(default="textbook")
+    reasons = ("condition number", "step size", "flat values")  # the stop tests of the authors' code
 
     def __post_init__(self) -> None:
         if self.rank_one not in ("textbook", "dqd2021"):
@@ -172,16 +170,17 @@ class CMAES:
         return state.decomposition.merged(state.decay, state.rows, state.weights)
 
     def stop(self, state: CMAESState, ranks: Array, value: Array) -> Array:
-        """The first stop test that fires, as an index of STOP_REASONS; the decomposition is the lazily updated one."""
+        """Condition number above 1e14, step size below 1e-11, values flat; by the lazily updated decomposition."""
         eigenvalues = state.decomposition.eigenvalues
         best = jnp.sum(jnp.where(ranks == 0, value, 0))
         worst = jnp.sum(jnp.where(ranks == self.population - 1, value, 0))
-        tests = (
-            jnp.max(eigenvalues) / jnp.min(eigenvalues) > 1e14,
-            state.sigma * jnp.sqrt(jnp.max(eigenvalues)) < 1e-11,
-            jnp.abs(best - worst) < 1e-12,
+        return jnp.stack(
+            [
+                jnp.max(eigenvalues) / jnp.min(eigenvalues) > 1e14,
+                state.sigma * jnp.sqrt(jnp.max(eigenvalues)) < 1e-11,
+                jnp.abs(best - worst) < 1e-12,
+            ]
         )
-        return jnp.select(tests, (CONDITION, STEP_SIZE, FLAT), RUNNING)
 
 
 def _weights(parents: Array | int, population: int) -> Any:

@@ -1,0 +1,36 @@
+"""Rows of an archive, taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+
+class Elites:
+    """Rows of an archive as NumPy arrays."""
+
+    def __init__(
+        self,
+        cell: np.ndarray,
+        occupied: np.ndarray,
+        solutions: np.ndarray,
+        objective: np.ndarray,
+        measures: np.ndarray,
+        found: np.ndarray,
+    ) -> None:
+        self.cell, self.occupied = cell, occupied  # (b,), (b,)
+        self.solutions = solutions  # (b, n)
+        self.objective = objective  # (b,) -inf where the cell is empty
+        self.measures = measures  # (b, k)
+        self.found = found  # (b,) iteration
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def __iter__(self) -> Iterator[tuple[int, np.ndarray, float, np.ndarray]]:
+        """Cell, solution, objective and measures of one elite after the other."""
+        for cell, solution, objective, measures in zip(
+            self.cell, self.solutions, self.objective, self.measures, strict=True
+        ):
+            yield int(cell), solution, float(objective), measures

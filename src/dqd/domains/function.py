@@ -1,0 +1,95 @@
+"""A plain function becomes a domain; what does not fit is said in words before anything is compiled."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.domains.domain import Domain
+from dqd.inputs.layout import Layout, OnFlat
+from dqd.tessellations.tessellation import Tessellation
+from dqd.types import Score, pytree, static
+
+JAX_ONLY = (
+    "score is compiled, so it must use jax.numpy and decide with jnp.where instead of `if`; "
+    "for a function of NumPy or PyTorch give evaluator= instead"
+)
+
+
+@pytree
+class FunctionDomain(Domain):
+    """A plain function of one solution."""
+
+    function: Score = static()
+
+    def score(self, x: Array) -> tuple[Array, Array]:
+        outputs = self.function(x)
+        if not isinstance(outputs, tuple | list) or len(outputs) != 2:
+            raise TypeError(f"a plain `return objective, measures` is expected, got {type(outputs).__name__}")
+        return jnp.asarray(outputs[0]), jnp.asarray(outputs[1])
+
+
+def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
+    """A domain of flat vectors from whatever the user gave."""
+    if isinstance(score, Domain):
+        _check_fields(score)
+        return score
+    if isinstance(score, type) and issubclass(score, Domain):
+        raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
+    if hasattr(score, "evaluate"):
+        raise TypeError(
+            "score: expected a function of jax.numpy or a dqd.Domain, which illuminate compiles; "
+            "for an evaluator with arrays of its own, give evaluator= or use dqd.AskTell"
+        )
+    if not callable(score):
+        raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")
+    function: Score = score  # type: ignore[assignment]
+    return FunctionDomain(function if layout.is_flat else OnFlat(function, layout))
+
+
+def _check_fields(domain: Domain) -> None:
+    """All that a domain holds is data, or marked as static."""
+    for path, leaf in jax.tree_util.tree_flatten_with_path(domain)[0]:
+        if leaf is domain:
+            raise TypeError(f"score: the class {type(domain).__name__} needs the decorator @dqd.types.pytree")
+        if not isinstance(leaf, bool | int | float | np.generic | np.ndarray | Array):
+            name = jax.tree_util.keystr(path).lstrip(".")
+            raise TypeError(
+                f"score: {type(domain).__name__}.{name} is no array but {type(leaf).__name__}; "
+                "mark such a field as part of the program: `name: type = dqd.types.static()`"
+            )
+
+
+def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
+    """Trace the score once and say in words what does not fit."""
+    try:
+        outputs = jax.eval_shape(domain.score, x0)
+    except NotImplementedError:
+        raise TypeError(f"score: the class {type(domain).__name__} must define score(self, x)") from None
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        words, *_ = str(error).splitlines() or [type(error).__name__]
+        traced = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError) or "Tracer" in words
+        hint = f". {JAX_ONLY}" if traced else ""
+        kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
+        raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
+    if not isinstance(outputs, tuple) or [hasattr(part, "shape") for part in outputs] != [True, True]:
+        raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
+    objective, measures = outputs
+    k = tessellation.num_measures
+    if objective.shape != ():
+        raise ValueError(
+            f"score: the objective must be one number per solution, shape (), got {objective.shape}; "
+            "score is given a single solution, batches are made by dqd"
+        )
+    if measures.shape != (k,):
+        raise ValueError(
+            f"score: expected measures of shape ({k},), as many as the grid has axes, got {measures.shape}"
+        )
+    for name, output in (("objective", objective), ("measures", measures)):
+        if not jnp.issubdtype(output.dtype, jnp.floating):
+            raise TypeError(
+                f"score: {name} must be real numbers that can be differentiated, got {output.dtype}; "
+                "if the algorithm needs no gradients, .astype(float) is enough"
+            )

@@ -1,1 +1,0 @@
-"""Experiments: the paper's problems and settings by name."""

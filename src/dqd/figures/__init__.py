@@ -1,0 +1,1 @@
+"""Arrays become pictures: what is shown is worked out apart from drawing it."""

@@ -1,0 +1,103 @@
+"""The collage: the archive as a grid of pictures, in each block the image of its best elite, over the two measures.
+
+`blocks` chooses elites, a renderer makes their images, `draw` puts them together. NumPy in, a figure out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+from dqd.figures.draw import EMPTY, STYLE, name
+from dqd.figures.panels import Arrays
+
+INCHES = 0.62  # side of a block on paper
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A division of the archive. Measure 0 to the right, measure 1 upward."""
+
+    elite: np.ndarray  # (rows, columns) index of the best elite of each block, -1 where there is none; bottom row first
+    extent: tuple[float, float, float, float]  # left, right, bottom, top
+
+
+def blocks(arrays: Arrays, columns: int = 8, rows: int = 8, *, crop: bool = True) -> Blocks:
+    """The best elite of each block, over the whole archive or, cropped, over that part of it which holds elites."""
+    shape = tuple(arrays["grid_shape"].tolist())
+    if len(shape) != 2:
+        raise ValueError(f"collage: expected an archive with 2 measures, got {len(shape)}")
+    if len(arrays["cell"]) == 0:
+        raise ValueError("collage: the archive is empty")
+    position = np.stack(np.unravel_index(arrays["cell"], shape), axis=1)  # (elites, 2)
+    first, last = (position.min(axis=0), position.max(axis=0) + 1) if crop else (np.zeros(2, int), np.array(shape))
+    counts = np.minimum([columns, rows], last - first)
+    block = (position - first) * counts // (last - first)
+    elite = np.full(counts[::-1], -1)
+    for i in np.argsort(arrays["objective"], kind="stable"):  # the best of a block comes last and stays
+        elite[block[i, 1], block[i, 0]] = i
+    low, high = arrays["grid_lower"], arrays["grid_upper"]
+    edges = [low + (high - low) * side / shape for side in (first, last)]
+    return Blocks(elite, (edges[0][0], edges[1][0], edges[0][1], edges[1][1]))
+
+
+def collage(
+    arrays: Arrays,
+    render: Callable[[np.ndarray], np.ndarray],
+    *,
+    labels: tuple[str, ...] = ("measure 0", "measure 1"),
+    title: str | None = None,
+    columns: int = 8,
+    rows: int = 8,
+    pixels: int = 192,
+) -> Figure:
+    """The figure of an archive. `render` makes images (b, h, w, 3) of bytes from solutions; pixels: of a block."""
+    chosen = blocks(arrays, columns, rows)
+    images = render(arrays["solutions"][chosen.elite[chosen.elite >= 0]])
+    return draw(chosen, images, labels=labels, title=title, pixels=pixels)
+
+
+def draw(
+    chosen: Blocks, images: np.ndarray, *, labels: tuple[str, ...], title: str | None = None, pixels: int = 192
+) -> Figure:
+    """Images of the chosen elites, in their order, as one picture with axes."""
+    rows, columns = chosen.elite.shape
+    with matplotlib.rc_context(STYLE):
+        size = (INCHES * columns + 0.6, INCHES * rows + 0.6)
+        figure = Figure(figsize=size, layout="constrained", dpi=pixels / INCHES)
+        axes = figure.add_subplot()
+        axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
+        axes.set_box_aspect(rows / columns)
+        name(axes, labels[0], labels[1], title)
+    return figure
+
+
+def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:
+    """One image (rows * pixels, columns * pixels, 3), top row first; empty blocks are grey."""
+    rows, columns = chosen.elite.shape
+    canvas = np.empty((rows, columns, pixels, pixels, 3), np.uint8)
+    canvas[:] = [int(EMPTY[i : i + 2], 16) for i in (1, 3, 5)]
+    canvas[chosen.elite >= 0] = [resized(image, pixels) for image in images]
+    return canvas[::-1].transpose(0, 2, 1, 3, 4).reshape(rows * pixels, columns * pixels, 3)
+
+
+def resized(image: np.ndarray, pixels: int) -> np.ndarray:
+    """(h, w, 3) of bytes -> (pixels, pixels, 3)."""
+    return np.asarray(Image.fromarray(image).resize((pixels, pixels), Image.Resampling.LANCZOS))
+
+
+def check_image_name(path: Path) -> None:
+    """Raise ValueError unless the ending is that of a picture."""
+    if path.suffix.lower() not in Image.registered_extensions():
+        raise ValueError(f"{path}: expected the name of a picture, such as {path.stem}.png")
+
+
+def save_image(image: np.ndarray, path: str) -> None:
+    """One image (h, w, 3) of bytes as a file."""
+    Image.fromarray(image).save(path)

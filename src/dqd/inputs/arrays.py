@@ -1,0 +1,67 @@
+"""Where somebody else's numbers come in: arrays of any kind become NumPy's, and what does not fit is said in words.
+
+NumPy only, so that a worker that merely evaluates need not load JAX.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers or of arrays."""
+    if isinstance(array, list | tuple) and any(isinstance(part, list | tuple) or _is_torch(part) for part in array):
+        array = [to_numpy(part) for part in array]
+    if _is_torch(array):
+        array = array.detach().cpu()
+        if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
+            array = array.float()
+    return np.asarray(array)
+
+
+def _is_torch(array: Any) -> bool:
+    return hasattr(array, "detach")
+
+
+def expected_shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tuple[int, ...]]:
+    """What is told of a batch, and in which shapes."""
+    plain: dict[str, tuple[int, ...]] = {"objective": (batch,), "measures": (batch, k)}
+    return plain | {"jacobian": (batch, 1 + k, n)} if jacobian else plain
+
+
+def numbers(call: str, name: str, values: Any) -> np.ndarray:
+    """`values` as an array of real numbers."""
+    array = to_numpy(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
+    return array
+
+
+def checked(call: str, name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """`values` as real numbers of the expected shape."""
+    if values is None:
+        raise TypeError(f"{call}: {name} is missing; expected an array of shape {shape}")
+    try:
+        array = numbers(call, name, values)
+    except ValueError as error:
+        raise ValueError(f"{call}: {name}: expected an array of shape {shape}; {error}") from None
+    if array.shape != shape:
+        raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {array.shape}{_hint(shape, array)}")
+    return array
+
+
+def _hint(shape: tuple[int, ...], array: np.ndarray) -> str:
+    if array.shape == shape[::-1] or array.shape == (*shape[:-2], *shape[:-3:-1]):
+        return "; it looks transposed"
+    if math.prod(shape) == array.size:
+        return "; the number of values fits, so reshape it"
+    if len(shape) == 3 and array.ndim == 3 and array.shape[1] == shape[1] - 1:
+        return "; a row is missing: the objective's gradient comes first, then one per measure"
+    if array.ndim and array.shape[1:] == shape[1:]:
+        return "; tell what was asked for, one row per solution and in the same order"
+    return ""

@@ -1,0 +1,25 @@
+"""The names of the metrics; and things asked for by name: an unknown one is answered with the nearest ones."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+METRICS = ("qd_score", "coverage", "best", "mean")  # of an archive
+
+
+def known(kind: str, name: str, table: Mapping[str, Any]) -> Any:
+    """The entry of that name; an unknown name is answered with the nearest ones and the list of all."""
+    check_known(kind, name, table)
+    return table[name]
+
+
+def check_known(kind: str, name: str, names: Iterable[str]) -> None:
+    """Raise ValueError unless the name is among them."""
+    names = list(names)
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}")

@@ -1,1 +1,0 @@
-"""Evaluations outside the compiled program: plain functions, pools of processes, Dask clusters."""

@@ -1,0 +1,208 @@
+"""The domain of an image generator: solutions become latents, latents images, images scores.
+
+Objective and measures are scores chosen by name; all of them judge the same image. Batches go through the networks as
+batches, in passes of at most `chunk` images, so that memory is bounded. A jacobian costs one forward pass and 1 + k
+pull-backs for the whole batch: rows of a batch do not depend on one another, so the gradient of a column's sum holds
+the gradient of every row.
+
+With `fresh` noise every solution meets noise of its own, drawn from a hash of its bits and `salt`. So scores depend on
+luck as they did in the paper, yet `evaluate` stays a pure function: a resumed run is the same run. Elites are then the
+luckiest of many; `reevaluate` with another salt shows what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.domains.domain import Domain
+from dqd.domains.problem import Problem as Problem
+from dqd.inputs.names import check_known
+from dqd.latent.cutouts import Cutouts
+from dqd.latent.spaces import Space
+from dqd.types import Evaluation, pytree, static
+
+
+class Generator(Protocol):
+    """A frozen pytree whose leaves are its weights."""
+
+    @property
+    def latent_shape(self) -> tuple[int, ...]:
+        """Shape of one latent."""
+        ...
+
+    @property
+    def resolution(self) -> int:
+        """Height and width of an image."""
+        ...
+
+    def images(self, latents: Array, key: Array | None) -> Array:
+        """(b, *latent_shape) -> (b, 3 or 1, h, w) in about [-1, 1]. `key`: None for fixed noise, else (b,) keys."""
+        ...
+
+
+class Scorer(Protocol):
+    """A frozen pytree that judges images; all its names share one forward pass."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def scores(self, images: Array) -> Array:
+        """(b, c, h, w) -> (b, len(names))"""
+        ...
+
+
+@pytree
+class LatentDomain(Domain):
+    """Objective and measures are names of scores; with a minus in front, such as "-age", they are negated.
+
+    The raw objective is score - norm_penalty * mean(x^2); the archive stores scale * raw + offset, `stored` being
+    (scale, offset).
+    """
+
+    space: Space
+    generator: Generator
+    scorers: tuple[Scorer, ...]
+    objective: str = static()
+    measures: tuple[str, ...] = static()
+    stored: tuple[float, float] = static(default=(1.0, 0.0))
+    chunk: int = static(default=64)  # images per pass
+    fresh: bool = static(default=False)  # noise
+    salt: int = 0
+    norm_penalty: float = 0.0
+    cutouts: Cutouts | None = None
+
+    def __post_init__(self) -> None:
+        for kind, name in (("objective", self.objective), *(("measure", name) for name in self.measures)):
+            check_known(kind, name.removeprefix("-"), self.names)
+        if len(set(self.names)) != len(self.names):
+            raise ValueError(f"scorers: every score needs a name of its own, got {', '.join(self.names)}")
+        if self.chunk < 1:
+            raise ValueError(f"chunk: expected at least 1 image per pass, got {self.chunk}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every score that there is."""
+        return tuple(name for scorer in self.scorers for name in scorer.names)
+
+    @property
+    def transform(self) -> tuple[float, float]:
+        return self.stored
+
+    # Scores -----------------------------------------------------------------------------------------------------------
+
+    def score(self, x: Array) -> tuple[Array, Array]:
+        outputs = self.outputs(x[None])[0]
+        return outputs[0], outputs[1:]
+
+    def evaluate(self, solutions: Array) -> Evaluation:
+        outputs = in_passes(self.outputs, solutions, self.chunk)
+        return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:])
+
+    def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
+        # 1 + k pull-backs at once weigh about as much as 1 + k images.
+        outputs, jacobian = in_passes(self._linearise, solutions, max(1, self.chunk // (1 + len(self.measures))))
+        return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:], jacobian)
+
+    def outputs(self, solutions: Array) -> Array:
+        """Raw objective and measures of one pass: (b, n) -> (b, 1 + k)."""
+        images = self._images(solutions)
+        if self.cutouts is None:
+            scores = self._scores(images)
+        else:
+            keys = solution_keys(solutions, self.salt, "cut-outs")
+            scores = self.cutouts.mean(self._scores(self.cutouts.crops(images, keys)))
+        objective = scores[:, 0] - self.norm_penalty * jnp.mean(solutions**2, axis=1)
+        return jnp.column_stack([objective, scores[:, 1:]]).astype(solutions.dtype)
+
+    def _images(self, solutions: Array) -> Array:
+        keys = solution_keys(solutions, self.salt, "noise") if self.fresh else None
+        return self.generator.images(self.space.latents(solutions), keys)
+
+    def _scores(self, images: Array) -> Array:
+        """Scores (b, 1 + k) in the order of objective and measures, from those scorers that are needed."""
+        terms = (self.objective, *self.measures)
+        wanted = {term.removeprefix("-") for term in terms}
+        columns: dict[str, Array] = {}
+        for scorer in self.scorers:
+            if wanted & set(scorer.names):
+                columns |= zip(scorer.names, scorer.scores(images).T, strict=True)
+        signed = [-columns[term[1:]] if term.startswith("-") else columns[term] for term in terms]
+        return jnp.stack(signed, axis=1)
+
+    def _linearise(self, solutions: Array) -> tuple[Array, Array]:
+        """Outputs (b, 1 + k) and their jacobians (b, 1 + k, n)."""
+        outputs, pull_back = jax.vjp(self.outputs, solutions)
+        rows = outputs.shape[1]
+        columns = jnp.eye(rows, dtype=outputs.dtype)[:, None, :] * jnp.ones_like(outputs)  # (1 + k, b, 1 + k)
+        together = rows * len(solutions) <= self.chunk
+        pulled = jax.vmap(pull_back)(columns) if together else jax.lax.map(pull_back, columns)
+        return outputs, jnp.swapaxes(pulled[0], 0, 1)
+
+    # Pictures ---------------------------------------------------------------------------------------------------------
+
+    def render(self, solutions: Any) -> np.ndarray:
+        """The images of solutions, (b, n) -> (b, h, w, 3) of bytes: the very ones that were judged."""
+        passes = [np.asarray(_render(self, batch))[:count] for batch, count in batches(solutions, self.chunk)]
+        size = self.generator.resolution
+        return np.concatenate([np.zeros((0, size, size, 3), np.uint8), *passes])
+
+    def pictures(self, solutions: Array) -> Array:
+        """One pass of `render`, for JAX to trace."""
+        images = jnp.moveaxis(self._images(solutions).astype(jnp.float32), 1, -1)
+        levels = jnp.clip(jnp.round((images + 1) * 127.5), 0, 255).astype(jnp.uint8)
+        return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
+
+
+def images_per_pass(cpu: int, gpu: int) -> int:
+    """A `chunk` for the device at hand."""
+    return cpu if jax.default_backend() == "cpu" else gpu
+
+
+def in_passes(function: Callable[[Array], Any], solutions: Array, chunk: int) -> Any:
+    """function over (b, n) in passes of at most `chunk` rows, of equal length; the last one is filled with a copy."""
+    count = -(-len(solutions) // chunk)
+    if count <= 1:
+        return function(solutions)
+    size = -(-len(solutions) // count)
+    missing = jnp.broadcast_to(solutions[-1:], (count * size - len(solutions), solutions.shape[1]))
+    passes = jnp.concatenate([solutions, missing]).reshape(count, size, -1)
+    found = jax.lax.map(function, passes)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: len(solutions)], found)
+
+
+def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:
+    """Equally long batches for the host to work through, and how many rows of each are real."""
+    rows = np.atleast_2d(np.asarray(solutions))
+    size = min(size, max(len(rows), 1))
+    for start in range(0, len(rows), size):
+        batch = rows[start : start + size]
+        yield jnp.asarray(np.concatenate([batch, np.repeat(batch[-1:], size - len(batch), axis=0)])), len(batch)
+
+
+def solution_keys(solutions: Array, salt: Any, purpose: Literal["noise", "cut-outs"]) -> Array:
+    """A random key for each solution, (b, n) -> (b,): it depends on its bits, the salt and the purpose alone."""
+    words = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(solutions), jnp.uint32).reshape(len(solutions), -1)
+    place = jnp.arange(1, words.shape[1] + 1, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)
+    first = _mix(words + place)
+    second = _mix(first ^ place)
+    low, high = (jnp.sum(mixed, axis=1, dtype=jnp.uint32) for mixed in (first, second))
+    key = jax.random.fold_in(jax.random.key(salt), ("noise", "cut-outs").index(purpose))
+    return jax.vmap(lambda a, b: jax.random.fold_in(jax.random.fold_in(key, a), b))(low, high)
+
+
+def _mix(words: Array) -> Array:
+    """The finaliser of MurmurHash3: every bit of a word changes half of the others."""
+    words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
+    words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
+    return words ^ (words >> 16)
+
+
+@jax.jit
+def _render(domain: LatentDomain, solutions: Array) -> Array:
+    return domain.pictures(solutions)

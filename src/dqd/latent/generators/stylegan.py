@@ -1,0 +1,249 @@
+"""StyleGAN (Karras, Laine & Aila 2019): faces of 1024 x 1024 pixels from 512 numbers in W.
+
+Names and shapes of the weights are those of the public PyTorch port (lernapparat's), which the paper used. A layer:
+
+    convolution -> blur after an upsampling one -> bias -> noise -> LeakyReLU -> instance norm -> style
+
+Learning-rate scales are multiplied into the weights when they are loaded. Both ways of upsampling that the network has,
+nearest neighbour then convolution below 128 pixels and a transposed convolution above, are the same `phases` with
+different kernels. Statistics and styles are computed in float32, images in `dtype`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.latent.generators.convolutions import (
+    MappingNetwork,
+    convolve,
+    leaky_relu,
+    linear,
+    noises,
+    phase_kernel,
+    phases,
+    weave,
+)
+from dqd.latent.weights import files
+from dqd.types import pytree
+
+FUSED_FROM = 128  # pixels: from here on upsampling is a transposed convolution
+MAPPING_RATE = 0.01  # lrmul
+MAPPING_LAYERS = 8
+EPSILON = 1e-5  # of the instance norm
+
+# Nearest neighbour makes of pixels (p, q) the row p, p, q, q: an even output pixel sees p once and q twice.
+EVEN, ODD = np.array([[1.0, 0, 0], [0, 1, 1]]), np.array([[1.0, 1, 0], [0, 0, 1]])
+
+
+@pytree
+class Layer:
+    """What follows a convolution."""
+
+    bias: Array  # (c,)
+    noise_strength: Array  # (c,)
+    fixed_noise: Array  # (size, size)
+    style_weight: Array  # (w, 2c): scale, then shift
+    style_bias: Array  # (2c,), the scale's 1 included
+
+    def __call__(self, images: Array, latents: Array, noise: Array) -> Array:
+        exact = self.bias.dtype
+        values = leaky_relu(images.astype(exact) + self.bias + self.noise_strength * noise)
+        values = values.astype(images.dtype).astype(exact)  # kept in memory as images are
+        mean = _mean(values)
+        variance = _mean((values - mean) ** 2)
+        style = linear(latents.astype(exact), self.style_weight, self.style_bias)[:, None, None]
+        scale, shift = jnp.split(style, 2, axis=-1)
+        scale = scale * jax.lax.rsqrt(variance + EPSILON)
+        return (values * scale + (shift - mean * scale)).astype(images.dtype)
+
+
+def _mean(images: Array) -> Array:
+    """Over all pixels, (b, 1, 1, c). First over rows, whose numbers lie side by side, as a GPU likes it."""
+    b, h, w, c = images.shape
+    line = jnp.mean(images.reshape(b, h, w * c), axis=1).reshape(b, w, c)
+    return jnp.mean(line, axis=1)[:, None, None]
+
+
+@pytree
+class StyleGAN:
+    """The synthesis network and its mapping network."""
+
+    mapping: MappingNetwork
+    constant: Array  # (4, 4, c)
+    first: Array  # kernel at 4 x 4
+    upsampling: tuple[Array, ...]  # kernels of `phases`, from 8 x 8 on
+    kernels: tuple[Array, ...]
+    layers: tuple[Layer, ...]
+    to_rgb: tuple[Array, Array]
+
+    @property
+    def resolution(self) -> int:
+        return 4 * 2 ** len(self.upsampling)
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def latent_shape(self) -> tuple[int, ...]:
+        return (self.layers[0].style_weight.shape[0],)
+
+    def images(self, latents: Array, key: Array | None = None) -> Array:
+        """(b, 512), or (b, layers, 512) for a latent per layer -> (b, 3, h, w). With keys (b,): fresh noise."""
+        per_layer = latents if latents.ndim == 3 else jnp.repeat(latents[:, None], self.num_layers, axis=1)
+        noise = noises([layer.fixed_noise for layer in self.layers], key)
+        images = jnp.broadcast_to(self.constant, (len(latents), *self.constant.shape))
+        images = self.layers[0](images, per_layer[:, 0], noise[0])
+        images = self.layers[1](convolve(images, self.first), per_layer[:, 1], noise[1])
+        for i, (upsample, kernel) in enumerate(zip(self.upsampling, self.kernels, strict=True)):
+            above, below = 2 * i + 2, 2 * i + 3
+            images = self.layers[above](double(images, upsample), per_layer[:, above], noise[above])
+            images = self.layers[below](convolve(images, kernel), per_layer[:, below], noise[below])
+        kernel, bias = self.to_rgb
+        return jnp.moveaxis(convolve(images, kernel) + bias, -1, 1)
+
+
+def double(images: Array, kernel: Array) -> Array:
+    """An upsampling convolution and its blur, [1, 2, 1] / 4 along both axes with zeros around.
+
+    The blur comes first and the weaving last: so pixels are moved once.
+    """
+    found = phases(images, kernel)  # odd pixels see the input pixels one further
+    rows = weave(*_blurred(found[:, :-1, :, 0], found[:, 1:, :, 1], axis=1), axis=1)
+    return weave(*_blurred(rows[:, :, :-1, 0], rows[:, :, 1:, 1], axis=2), axis=2)
+
+
+def _blurred(even: Array, odd: Array, axis: int) -> tuple[Array, Array]:
+    """Even and odd pixels of a line, after its blur."""
+    return (_shifted(odd, axis, 1) + 2 * even + odd) / 4, (even + 2 * odd + _shifted(even, axis, -1)) / 4
+
+
+def _shifted(images: Array, axis: int, by: int) -> Array:
+    """Moved by one pixel, a zero coming in."""
+    edges = [(0, 0, 0)] * images.ndim
+    edges[axis] = (by, -by, 0)
+    return jax.lax.pad(images, jnp.zeros((), images.dtype), edges)
+
+
+# Weights --------------------------------------------------------------------------------------------------------------
+
+
+def channels(resolution: int) -> dict[int, int]:
+    """Of the published networks, by size: 512 up to 32 pixels, then halved with every doubling."""
+    return {size: min(512, 16_384 // size) for size in sizes(resolution)}
+
+
+def sizes(resolution: int) -> list[int]:
+    return [2**power for power in range(2, int(math.log2(resolution)) + 1)]
+
+
+def expected_shapes(channels: Mapping[int, int], latent: int = 512) -> files.Shapes:
+    """Names and shapes of the weights."""
+    shapes: files.Shapes = {}
+    for i in range(MAPPING_LAYERS):
+        shapes |= {f"g_mapping.dense{i}.weight": (latent, latent), f"g_mapping.dense{i}.bias": (latent,)}
+    before = 0
+    for size, c in channels.items():
+        block = f"g_synthesis.blocks.{size}x{size}"
+        if size == 4:
+            shapes |= {f"{block}.const": (1, c, 4, 4), f"{block}.bias": (c,)}
+            convolutions = {"conv": c}
+        else:
+            convolutions = {"conv0_up": before, "conv1": c}
+        for name, inputs in convolutions.items():
+            shapes |= {f"{block}.{name}.weight": (c, inputs, 3, 3), f"{block}.{name}.bias": (c,)}
+        for epilogue in ("epi1", "epi2"):
+            shapes |= {
+                f"{block}.{epilogue}.top_epi.noise.weight": (c,),
+                f"{block}.{epilogue}.style_mod.lin.weight": (2 * c, latent),
+                f"{block}.{epilogue}.style_mod.lin.bias": (2 * c,),
+            }
+        before = c
+    return shapes | {"g_synthesis.torgb.weight": (3, before, 1, 1), "g_synthesis.torgb.bias": (3,)}
+
+
+def shapes_like(found: Mapping[str, tuple[int, ...]]) -> files.Shapes:
+    """The expected shapes of a network with as many blocks, channels and latent numbers as these weights say."""
+    pattern = re.compile(r"g_synthesis\.blocks\.(\d+)x\1\.epi1\.top_epi\.noise\.weight")
+    by_size = {int(match[1]): found[name][0] for name in found if (match := pattern.fullmatch(name))}
+    latent = found.get("g_mapping.dense0.bias", (512,))[0]
+    if not by_size:
+        return expected_shapes(channels(1024))
+    return expected_shapes({size: by_size.get(size, 1) for size in sizes(max(by_size))}, latent)
+
+
+def load(path: str | os.PathLike[str], dtype: str = "float32") -> StyleGAN:
+    """A generator from a file that `dqd convert` has made."""
+    return from_tensors(files.load(path, shapes_like(files.shapes(path))), dtype)
+
+
+def from_tensors(tensors: files.Tensors, dtype: str = "float32") -> StyleGAN:
+    """A generator that computes in `dtype`: float32, bfloat16, float16, or float64 under jax.enable_x64."""
+    computed, exact = jnp.dtype(dtype), jnp.promote_types(dtype, jnp.float32)
+    block_sizes = sizes(max(int(name.split(".")[2].split("x")[0]) for name in tensors if ".blocks." in name))
+    noise = np.random.default_rng(0)  # the port has no fixed noise of its own
+
+    def kernel(name: str, gain: float = math.sqrt(2)) -> np.ndarray:
+        weight = tensors[f"g_synthesis.{name}.weight"].astype(np.float64)
+        return weight * gain / math.sqrt(np.prod(weight.shape[1:]))
+
+    def layer(size: int, epilogue: str, bias: str) -> Layer:
+        block = f"g_synthesis.blocks.{size}x{size}"
+        style, shift = (tensors[f"{block}.{epilogue}.style_mod.lin.{part}"] for part in ("weight", "bias"))
+        half = len(shift) // 2
+        return Layer(
+            bias=jnp.asarray(tensors[f"{block}.{bias}"], exact),
+            noise_strength=jnp.asarray(tensors[f"{block}.{epilogue}.top_epi.noise.weight"], exact),
+            fixed_noise=jnp.asarray(noise.standard_normal((size, size)), exact),
+            style_weight=jnp.asarray(style.T / math.sqrt(style.shape[1]), exact),
+            style_bias=jnp.asarray(shift + np.repeat([1.0, 0.0], half), exact),
+        )
+
+    def plain(name: str, gain: float = math.sqrt(2)) -> Array:
+        return jnp.asarray(kernel(name, gain).transpose(2, 3, 1, 0), computed)
+
+    def upsampling(size: int) -> Array:
+        weight = kernel(f"blocks.{size}x{size}.conv0_up")
+        weight = weight[:, :, ::-1, ::-1] if size >= FUSED_FROM else weight  # transposed: the kernel turns round
+        return jnp.asarray(phase_kernel(weight, EVEN, ODD), computed)
+
+    layers = [layer(4, "epi1", "bias"), layer(4, "epi2", "conv.bias")]
+    for size in block_sizes[1:]:
+        layers += [layer(size, "epi1", "conv0_up.bias"), layer(size, "epi2", "conv1.bias")]
+    return StyleGAN(
+        mapping=_mapping(tensors, exact),
+        constant=jnp.asarray(tensors["g_synthesis.blocks.4x4.const"][0].transpose(1, 2, 0), computed),
+        first=plain("blocks.4x4.conv"),
+        upsampling=tuple(upsampling(size) for size in block_sizes[1:]),
+        kernels=tuple(plain(f"blocks.{size}x{size}.conv1") for size in block_sizes[1:]),
+        layers=tuple(layers),
+        to_rgb=(plain("torgb", gain=1.0), jnp.asarray(tensors["g_synthesis.torgb.bias"], computed)),
+    )
+
+
+def _mapping(tensors: files.Tensors, dtype: jnp.dtype) -> MappingNetwork:
+    weights = [tensors[f"g_mapping.dense{i}.weight"].T for i in range(MAPPING_LAYERS)]
+    scale = [MAPPING_RATE * math.sqrt(2 / len(weight)) for weight in weights]
+    return MappingNetwork(
+        weights=tuple(jnp.asarray(weight * s, dtype) for weight, s in zip(weights, scale, strict=True)),
+        biases=tuple(
+            jnp.asarray(tensors[f"g_mapping.dense{i}.bias"] * MAPPING_RATE, dtype) for i in range(MAPPING_LAYERS)
+        ),
+    )
+
+
+def random_tensors(resolution: int = 1024, seed: int = 0, *, width: float = 1.0) -> files.Tensors:
+    """Random weights in the network's own scale, for tests and timings; `width` shrinks the channels."""
+    shapes = expected_shapes({size: max(4, int(c * width)) for size, c in channels(resolution).items()})
+    random = np.random.default_rng(seed)
+    drawn = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    mapping = {name: drawn[name] / MAPPING_RATE for name in drawn if "g_mapping" in name and "weight" in name}
+    return drawn | mapping

@@ -1,0 +1,127 @@
+"""The latent domains by name: where they are built, which options they take, and the settings of the algorithms there.
+
+This module holds data and imports a domain only when it is built.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dqd.inputs.names import check_known, known
+
+if TYPE_CHECKING:
+    from dqd.domains.problem import Problem
+    from dqd.latent import LatentDomain
+
+ITERATIONS = 10_000  # of every published trial
+ALGORITHM = "cma-mega-adam"  # the paper's best in latent spaces
+SALTS = tuple(range(1, 9))  # fresh noise and crops: draws by which elites are judged at the end
+
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A builder `module.build(**options) -> Problem`, and what suits its space."""
+
+    module: str
+    options: tuple[str, ...]
+    settings: Settings  # by algorithm
+    required: tuple[str, ...] = ()
+    gpu: int = ITERATIONS  # iterations unless told otherwise
+    cpu: int = ITERATIONS
+
+
+def _settings(
+    iso: float, line: tuple[float, float], cma_me: float, cma_mega: tuple[float, float], adam: tuple[float, float]
+) -> Settings:
+    """Standard deviations, and the learning rates of both CMA-MEGA."""
+    return {
+        "cma-mega": {"sigma": cma_mega[0], "learning_rate": cma_mega[1]},
+        "cma-mega-adam": {"sigma": adam[0], "learning_rate": adam[1]},
+        "cma-me": {"sigma": cma_me},
+        "map-elites": {"sigma": iso},
+        "map-elites-line": {"sigma1": line[0], "sigma2": line[1]},
+        "random": {"sigma": 1.0},
+    }
+
+
+_COMMON = ("objective", "measures", "space", "resolution")
+LATENT: dict[str, Latent] = {
+    # Steps are in standard deviations of the generator's own latents.
+    "lsi-digits": Latent(
+        "dqd.latent.problems.digits",
+        _COMMON,
+        _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
+        gpu=2_000,
+        cpu=2_000,
+    ),
+    "lsi-faces": Latent(
+        "dqd.latent.problems.faces",
+        (*_COMMON, "weights", "preview", "dtype"),
+        # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
+        _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
+        cpu=50,
+    ),
+    # Those of the authors' released code, in W.
+    "lsi-stylegan": Latent(
+        "dqd.latent.problems.stylegan_clip",
+        (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
+        _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
+        required=("weights",),
+    ),
+}
+RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has another word for them
+
+
+def make_problem(
+    domain: str,
+    *,
+    chunk: int | None = None,
+    norm_penalty: float | None = None,
+    cutouts: int | None = None,
+    **options: Any,
+) -> Problem[LatentDomain]:
+    """A latent domain, built with those options that are not None.
+
+    `chunk` (images per pass), `norm_penalty` and `cutouts` (crops per image) go to any of them.
+    """
+    row = known("domain", domain, LATENT)
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        check_known(f"option of {domain}", name, row.options)
+    for name in row.required:
+        if name not in given:
+            raise ValueError(f"{name}: {domain} needs it (on the command line --{name}); docs/latent.md says more")
+    names = RENAMED.get(domain, {})
+    problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
+    changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}
+    if chunk is not None:
+        changes["chunk"] = chunk
+    if cutouts is not None:
+        from dqd.latent import Cutouts
+
+        changes["cutouts"] = Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
+    return _finished(problem, changes)
+
+
+def iterations(domain: str) -> int:
+    """How long to search a domain on the device at hand, unless told otherwise."""
+    import jax
+
+    row = LATENT.get(domain)
+    if row is None:
+        return ITERATIONS
+    return row.cpu if jax.default_backend() == "cpu" else row.gpu
+
+
+def _finished(problem: Problem[LatentDomain], changes: dict[str, Any]) -> Problem[LatentDomain]:
+    """With fresh noise or random crops, scores are provisional whoever built the problem."""
+    domain = replace(problem.domain, **changes)
+    final = None if problem.final is None else replace(problem.final, **changes)
+    if (domain.fresh or domain.cutouts is not None) and final is None:
+        return replace(problem, domain=domain, final=domain, salts=SALTS)
+    return replace(problem, domain=domain, final=final)

@@ -1,0 +1,1 @@
+"""Generators and scorers put together: `lsi-digits`, `lsi-faces`, `lsi-stylegan`."""

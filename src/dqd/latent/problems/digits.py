@@ -1,0 +1,174 @@
+"""`lsi-digits`: handwritten digits from a small generator of our own, shipped with the package.
+
+The decoder of a variational autoencoder paints 28 x 28 pixels from 16 numbers; a classifier and plain image moments
+judge them. `scripts/train_digits.py` trained both on the digits of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib import resources
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from safetensors.numpy import load
+
+from dqd.inputs.names import known
+from dqd.latent.domain import LatentDomain, Problem
+from dqd.latent.spaces import Space, Sphere, Whitened
+from dqd.tessellations.grid import Grid
+from dqd.types import pytree, static
+
+SIZE = 28
+Layers = Sequence[tuple[Array, Array]]  # weight (inputs, outputs) and bias (outputs,)
+
+OBJECTIVE, MEASURES = "digit-3", ("ink", "slant")
+RESOLUTION = 100
+RANGES = {  # of a grid's axis for each score
+    "ink": (0.0, 45.0),
+    "slant": (-1.2, 1.2),
+    "width": (2.0, 8.0),
+    "height": (4.0, 9.0),
+    "legibility": (-5.0, 0.0),
+    **{f"digit-{d}": (-10.0, 0.0) for d in range(10)},
+}
+LABELS = {
+    "ink": "ink (% of the paper)",
+    "slant": "slant (rightwards per height)",
+    "width": "width (standard deviation of the ink, pixels)",
+    "height": "height (standard deviation of the ink, pixels)",
+    "legibility": "log-probability of the likeliest digit",
+    **{f"digit-{d}": f"log-probability of a {d}" for d in range(10)},
+}
+STORED = (10.0, 100.0)  # 100: the classifier is certain; 0: it gives the digit a chance of e^-10
+
+
+@pytree
+class Decoder:
+    """Latents (b, 16) -> grey images (b, 1, 28, 28). It has no noise."""
+
+    layers: Layers
+    latent_shape: tuple[int, ...] = static(default=(16,))
+    resolution: int = static(default=SIZE)
+
+    def images(self, latents: Array, key: Array | None) -> Array:
+        return jnp.tanh(forward(self.layers, latents) / 2).reshape(-1, 1, SIZE, SIZE)  # 2 sigmoid - 1
+
+
+@pytree
+class Classifier:
+    """Log-probabilities of the ten digits, against each other and against "no digit"."""
+
+    layers: Layers
+    names: tuple[str, ...] = static(default=(*(f"digit-{d}" for d in range(10)), "legibility"))
+
+    def scores(self, images: Array) -> Array:
+        digits = jax.nn.log_softmax(logits(self.layers, ink_of(images)))[:, :10]
+        return jnp.column_stack([digits, jnp.max(digits, axis=1)])
+
+
+@pytree
+class Strokes:
+    """What can be measured with a ruler, from the moments of the ink: no network that could be deceived."""
+
+    names: tuple[str, ...] = static(default=("ink", "slant", "width", "height"))
+
+    def scores(self, images: Array) -> Array:
+        ink = ink_of(images)
+        total = jnp.sum(ink, axis=(1, 2)) + 1e-6
+        place = jnp.arange(SIZE, dtype=ink.dtype) - (SIZE - 1) / 2
+        columns, rows = jnp.sum(ink, axis=1) / total[:, None], jnp.sum(ink, axis=2) / total[:, None]
+        x, y = columns @ place, rows @ place  # centre of the ink
+        xx, yy = columns @ place**2 - x * x, rows @ place**2 - y * y
+        xy = jnp.einsum("bij,i,j->b", ink, place, place) / total - x * y
+        slant = -xy / (yy + 1e-6)  # rows count downwards
+        width, height = (jnp.sqrt(jnp.maximum(spread, 0) + 1e-6) for spread in (xx, yy))
+        return jnp.stack([100 * total / SIZE**2, slant, width, height], axis=1)
+
+
+def build(
+    objective: str | None = None,
+    measures: Sequence[str] | None = None,
+    *,
+    space: str | None = None,
+    resolution: int | None = None,
+    norm_penalty: float = 0.0,
+) -> Problem[LatentDomain]:
+    """The problem of a map of digits.
+
+    Args:
+        objective: a score, by default "digit-3": how surely the classifier reads a 3.
+        measures: scores, by default "ink" and "slant".
+        space: "p" (default) stays within 2 standard deviations of what the generator was trained on; "free" does not;
+            "sphere" keeps solutions on the sphere of radius sqrt(16).
+        resolution: cells along each measure.
+    """
+    tensors = _tensors()
+    chosen = known("space", space or "p", _spaces())
+    domain = LatentDomain(
+        chosen,
+        Decoder(_layers("decoder", tensors)),
+        (Classifier(_layers("classifier", tensors)), Strokes()),
+        OBJECTIVE if objective is None else objective,
+        tuple(MEASURES if measures is None else measures),
+        stored=STORED,
+        norm_penalty=norm_penalty,
+        chunk=256,
+    )
+    lower, upper = zip(*(_range(name) for name in domain.measures), strict=True)
+    return Problem(
+        domain,
+        Grid(lower, upper, (resolution or RESOLUTION,) * len(lower)),
+        x0=jnp.ones(chosen.n) if space == "sphere" else jnp.zeros(chosen.n),
+        title=f"Digits by {' and '.join(domain.measures)}",
+        labels=(f"100 + 10 x {_label(domain.objective)}", *(_label(name) for name in domain.measures)),
+        bounds=chosen.bounds,
+    )
+
+
+def forward(layers: Layers, vectors: Array) -> Array:
+    """Dense layers with SiLU between them."""
+    for weight, bias in layers[:-1]:
+        vectors = jax.nn.silu(vectors @ weight + bias)
+    weight, bias = layers[-1]
+    return vectors @ weight + bias
+
+
+def logits(layers: Layers, ink: Array) -> Array:
+    """(b, 28, 28) in [0, 1] -> (b, 11); the last class is "no digit"."""
+    return forward(layers, ink.reshape(len(ink), -1))
+
+
+def ink_of(images: Array) -> Array:
+    """Grey images (b, 1, h, w) in [-1, 1] -> ink (b, h, w) in [0, 1]."""
+    return (images[:, 0] + 1) / 2
+
+
+def _spaces() -> dict[str, Space]:
+    tensors = _tensors()
+    mean, axes = (jnp.asarray(tensors[f"space.{name}"]) for name in ("mean", "axes"))
+    kept, free = (Whitened(mean, axes, 1.0, 1.0, bounds) for bounds in ((-2.0, 2.0), None))
+    return {"p": kept, "free": free, "sphere": Sphere(free)}
+
+
+def _range(name: str) -> tuple[float, float]:
+    low, high = RANGES[name.removeprefix("-")]
+    return (-high, -low) if name.startswith("-") else (low, high)
+
+
+def _label(name: str) -> str:
+    return ("minus " if name.startswith("-") else "") + LABELS[name.removeprefix("-")]
+
+
+def _layers(network: str, tensors: dict[str, np.ndarray]) -> Layers:
+    count = sum(name.startswith(f"{network}.") for name in tensors) // 2
+    numbers = {name: jnp.asarray(tensor, jnp.float32) for name, tensor in tensors.items()}
+    return tuple((numbers[f"{network}.{i}.weight"], numbers[f"{network}.{i}.bias"]) for i in range(count))
+
+
+@functools.cache
+def _tensors() -> dict[str, np.ndarray]:
+    return load(resources.files("dqd.latent.problems").joinpath("digits.safetensors").read_bytes())

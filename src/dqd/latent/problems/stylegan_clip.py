@@ -1,0 +1,174 @@
+"""The paper's latent space illumination: StyleGAN makes faces, CLIP says how well they fit three prompts.
+
+    problem = build("elon", weights="weights/ffhq")
+    dqd.illuminate(problem.domain, dqd.cma_mega_adam(0.002, 0.002), problem.grid, x0=problem.x0)
+
+For a prompt the loss is L = 1 / cos(image, text). The archive stores 10 (10 - L) of the objective's prompt, and the
+measures are the L of the other prompts, on [0, 6]. `docs/how-to/stylegan-and-clip.md` says which files are needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+
+from dqd.domains.problem import Problem
+from dqd.inputs.names import check_known, known
+from dqd.latent.domain import LatentDomain, images_per_pass
+from dqd.latent.generators import stylegan, stylegan2
+from dqd.latent.scorers import clip
+from dqd.latent.scorers.tokenizer import Tokenizer
+from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
+from dqd.latent.weights import clip_weights, files
+from dqd.tessellations.grid import Grid
+
+
+@dataclass(frozen=True)
+class Prompts:
+    objective: str
+    measures: tuple[str, ...]
+
+
+BLONDE, CHILD = "A woman with long blonde hair.", "A small child."
+PROMPTS = {  # letter by letter as in the authors' code, typing error included
+    "elon": Prompts("Elon Musk with short hair.", ("An man with blue eyes.", "A person with red hair.")),
+    "beyonce": Prompts("A photo of Beyonce", (BLONDE, CHILD)),
+    "lopez": Prompts("A photo of Jennifer Lopez", (BLONDE, CHILD)),
+    "lopez-frowning": Prompts("A photo of Jennifer Lopez", (BLONDE, "A frowning person")),
+}
+SPACES = ("w", "z", "w+", "p", "sphere")
+GENERATOR_FILE, CLIP_FILE = "generator.safetensors", "clip.safetensors"
+GENERATORS = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
+DTYPES = ("float32", "bfloat16", "float16")
+
+RANGE = (0.0, 6.0)  # of a measure
+STORED = (10.0, 100.0)  # 10 (10 - L), L being minus the raw objective
+MOST_IMAGES = 37  # per pass on a GPU, as the authors had it
+COMPONENTS, SAMPLES = 64, 10_000  # of space "p"
+
+Generator = stylegan.StyleGAN | stylegan2.StyleGAN2
+
+
+def build(
+    prompts: str = "elon",
+    *,
+    objective: str | None = None,
+    measures: Sequence[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
+    space: str = "w",
+    resolution: int = 200,
+    fresh_noise: bool = False,
+    proper_preprocessing: bool = False,
+    dtype: str | None = None,
+    chunk: int | None = None,
+) -> Problem[LatentDomain]:
+    """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
+
+    Args:
+        prompts: a set of the paper; `objective` and `measures` replace its prompts.
+        space: "w" as in the paper, "z", "w+" (a latent per layer), or guarded: "p" (whitened), "sphere".
+        fresh_noise: draw the generator's noise anew for every solution, as the paper did. Scores are then a matter of
+            luck. By default the noise is the same for all.
+        proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
+        dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
+        chunk: images per pass, which bounds memory.
+    """
+    wanted = known("prompt set", prompts, PROMPTS)
+    objective = wanted.objective if objective is None else objective
+    wanted = Prompts(objective, tuple(wanted.measures if measures is None else measures))
+    check_known("space", space, SPACES)
+    if weights is None:
+        raise ValueError(
+            "weights: lsi-stylegan needs those of StyleGAN and CLIP, which you bring yourself; "
+            "fill a directory with `dqd convert` and name it (docs/how-to/stylegan-and-clip.md)"
+        )
+    dtype = dtype or ("float32" if jax.default_backend() == "cpu" else "bfloat16")
+    check_known("dtype", dtype, DTYPES)
+    generator, model, tokenizer = load(weights, dtype)
+    return assemble(
+        generator,
+        model,
+        tokenizer,
+        wanted,
+        space=space,
+        resolution=resolution,
+        fresh_noise=fresh_noise,
+        proper_preprocessing=proper_preprocessing,
+        chunk=chunk,
+    )
+
+
+def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, clip.CLIP, Tokenizer]:
+    """Generator, CLIP and tokenizer of a directory."""
+    directory = Path(directory)
+    missing = [name for name in (GENERATOR_FILE, CLIP_FILE) if not (directory / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"weights: {directory} has no {' and no '.join(missing)}; "
+            f"`dqd convert CHECKPOINT --to {directory}` makes them from a StyleGAN checkpoint and a CLIP directory"
+        )
+    path = directory / GENERATOR_FILE
+    kind = files.metadata(path).get("kind", "stylegan1")
+    return (
+        known("kind of generator", kind, GENERATORS)(path, dtype),
+        clip_weights.load(directory / CLIP_FILE, dtype),
+        Tokenizer.load(directory),
+    )
+
+
+def assemble(
+    generator: Generator,
+    model: clip.CLIP,
+    tokenizer: Tokenizer,
+    prompts: Prompts,
+    *,
+    space: str = "w",
+    resolution: int = 200,
+    fresh_noise: bool = False,
+    proper_preprocessing: bool = False,
+    chunk: int | None = None,
+) -> Problem[LatentDomain]:
+    """The problem of networks at hand."""
+    texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
+    for text in texts:
+        if not text.strip() or text.startswith("-"):
+            raise ValueError(f"prompt: expected words that do not begin with a minus, got {text!r}")
+    place = make_space(space, generator)
+    domain = LatentDomain(
+        place,
+        generator,
+        (clip.scorer(model, tokenizer, texts, proper=proper_preprocessing),),
+        f"-{prompts.objective}",
+        prompts.measures,
+        stored=STORED,
+        chunk=chunk or images_per_pass(cpu=4, gpu=MOST_IMAGES),
+        fresh=fresh_noise,
+    )
+    k = len(prompts.measures)
+    return Problem(
+        domain,
+        Grid((RANGE[0],) * k, (RANGE[1],) * k, (resolution,) * k),
+        x0=jnp.ones(place.n) if space == "sphere" else jnp.zeros(place.n),
+        title=f"StyleGAN and CLIP: {prompts.objective}",
+        labels=(prompts.objective, *prompts.measures),
+        bounds=place.bounds,
+    )
+
+
+def make_space(name: str, generator: Generator) -> Space:
+    """A space by name."""
+    (size,) = generator.latent_shape
+    if name == "w":
+        return Identity(size)
+    if name == "w+":
+        return Extended(generator.num_layers, size)
+    if name == "p":
+        z = jax.random.normal(jax.random.key(0), (SAMPLES, size))
+        return Whitened.fit(generator.mapping(z), min(COMPONENTS, size))
+    mapped = Mapped(generator.mapping, size)
+    return Sphere(mapped) if name == "sphere" else mapped

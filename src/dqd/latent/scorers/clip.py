@@ -1,0 +1,189 @@
+"""CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family, and a scorer.
+
+Attention heads are 64 wide in every CLIP of OpenAI's, so their number follows from the weights. Norms, softmax and
+features are computed in float32, the rest in the weights' own type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.latent.scorers.preprocess import as_the_paper, properly
+from dqd.latent.scorers.tokenizer import Tokenizer
+from dqd.types import pytree, static
+
+HEAD_WIDTH = 64
+EPSILON = 1e-5
+
+
+def quick_gelu(values: Array) -> Array:
+    return values * jax.nn.sigmoid(1.702 * values)
+
+
+def gelu(values: Array) -> Array:
+    return jax.nn.gelu(values, approximate=False)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"quick_gelu": quick_gelu, "gelu": gelu}
+
+
+@pytree
+class Norm:
+    """Layer norm."""
+
+    scale: Array
+    shift: Array
+
+    def __call__(self, values: Array) -> Array:
+        exact = values.astype(self.scale.dtype)
+        mean = jnp.mean(exact, axis=-1, keepdims=True)
+        variance = jnp.mean((exact - mean) ** 2, axis=-1, keepdims=True)
+        return ((exact - mean) * jax.lax.rsqrt(variance + EPSILON) * self.scale + self.shift).astype(values.dtype)
+
+
+@pytree
+class Dense:
+    weight: Array  # (in, out)
+    bias: Array
+
+    def __call__(self, values: Array) -> Array:
+        return values @ self.weight + self.bias
+
+
+@pytree
+class Transformer:
+    """Every leaf has the layers as its first axis: the layers are scanned, so the program stays small."""
+
+    norm1: Norm
+    attention: Dense  # query, key and value at once
+    out: Dense
+    norm2: Norm
+    up: Dense
+    down: Dense
+    activation: str = static(default="quick_gelu")
+
+    def __call__(self, tokens: Array, mask: Array | None = None) -> Array:
+        """(b, t, width) -> the same. `mask` (t, t) is True where a row may look at a column."""
+
+        def layer(tokens: Array, one: Transformer) -> tuple[Array, None]:
+            tokens = tokens + one.out(_attend(one.attention(one.norm1(tokens)), mask))
+            activated = ACTIVATIONS[self.activation](one.up(one.norm2(tokens)))
+            return tokens + one.down(activated), None
+
+        return jax.lax.scan(layer, tokens, self)[0]
+
+
+def _attend(joined: Array, mask: Array | None) -> Array:
+    """Attention of (b, t, 3 * width), heads side by side."""
+    b, t, width = joined.shape
+    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, -1, HEAD_WIDTH), 2, 0)  # each (b, t, heads, 64)
+    logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(joined.dtype, jnp.float32))
+    logits = logits / math.sqrt(HEAD_WIDTH)
+    logits = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
+    shares = jax.nn.softmax(logits, axis=-1).astype(joined.dtype)
+    return jnp.einsum("bhqk,bkhd->bqhd", shares, value).reshape(b, t, width // 3)
+
+
+@pytree
+class ImageTower:
+    """Images (b, 3, s, s), ready for it -> features (b, f)."""
+
+    patches: Array  # (patch * patch * 3, width)
+    class_token: Array  # (width,)
+    positions: Array  # (1 + number of patches, width)
+    norm_before: Norm
+    transformer: Transformer
+    norm_after: Norm
+    projection: Array  # (width, f)
+
+    @property
+    def resolution(self) -> int:
+        return self._patch * math.isqrt(len(self.positions) - 1)
+
+    @property
+    def _patch(self) -> int:
+        return math.isqrt(len(self.patches) // 3)
+
+    def __call__(self, images: Array) -> Array:
+        dtype, side, patch = self.patches.dtype, math.isqrt(len(self.positions) - 1), self._patch
+        b = len(images)
+        cut = images.astype(dtype).reshape(b, 3, side, patch, side, patch)
+        tokens = cut.transpose(0, 2, 4, 3, 5, 1).reshape(b, side * side, -1) @ self.patches
+        first = jnp.broadcast_to(self.class_token, (b, 1, tokens.shape[-1]))
+        tokens = self.norm_before(jnp.concatenate([first, tokens], axis=1) + self.positions)
+        tokens = self.transformer(tokens)
+        return _project(self.norm_after(tokens[:, 0]), self.projection)
+
+
+@pytree
+class TextTower:
+    """Token numbers (b, t) -> features (b, f), read where the end-of-text token, the largest number, stands."""
+
+    tokens: Array  # (vocabulary, width)
+    positions: Array  # (t, width)
+    transformer: Transformer
+    norm_after: Norm
+    projection: Array
+
+    def __call__(self, numbers: Array) -> Array:
+        t = numbers.shape[1]
+        causal = jnp.tril(jnp.ones((t, t), bool))
+        tokens = self.transformer(self.tokens[numbers] + self.positions[:t], causal)
+        ends = tokens[jnp.arange(len(numbers)), jnp.argmax(numbers, axis=1)]
+        return _project(self.norm_after(ends), self.projection)
+
+
+@pytree
+class PromptScorer:
+    """For every prompt the paper's loss L = 1 / cos(image, text), smaller for a better match."""
+
+    tower: ImageTower
+    texts: Array  # (number of prompts, f), of length 1
+    names: tuple[str, ...] = static()  # the prompts
+    proper: bool = static(default=False)  # preprocessing
+
+    def scores(self, images: Array) -> Array:
+        return 1 / self.cosines(images)
+
+    def cosines(self, images: Array) -> Array:
+        """(b, 3, h, w) in [-1, 1] -> (b, number of prompts)"""
+        prepare = properly if self.proper else as_the_paper
+        features = unit(self.tower(prepare(images, self.tower.resolution)))
+        return jnp.matmul(features, self.texts.T, precision="highest")
+
+
+@pytree
+class CLIP:
+    """Both towers."""
+
+    image: ImageTower
+    text: TextTower
+    logit_scale: Array  # a logarithm: 100 is the published exp(logit_scale)
+
+    def logits(self, images: Array, numbers: Array) -> Array:
+        """Prepared images (b, 3, s, s) and token numbers (p, t) -> (b, p)."""
+        cosines = jnp.matmul(unit(self.image(images)), unit(self.text(numbers)).T, precision="highest")
+        return jnp.exp(self.logit_scale) * cosines
+
+
+def scorer(model: CLIP, tokenizer: Tokenizer, prompts: Sequence[str], *, proper: bool = False) -> PromptScorer:
+    """A scorer of these prompts; the text tower has done its work then and is not kept."""
+    if len(tokenizer) > len(model.text.tokens):
+        raise ValueError(f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(model.text.tokens):,}")
+    numbers = jnp.asarray(tokenizer.batch(prompts, len(model.text.positions)))
+    features = jax.jit(lambda tower, numbers: unit(tower(numbers)))(model.text, numbers)
+    return PromptScorer(model.image, features, tuple(prompts), proper)
+
+
+def unit(features: Array) -> Array:
+    return features / jnp.linalg.norm(features, axis=-1, keepdims=True)
+
+
+def _project(features: Array, projection: Array) -> Array:
+    exact = jnp.promote_types(features.dtype, jnp.float32)
+    return jnp.matmul(features.astype(exact), projection.astype(exact), precision="highest")

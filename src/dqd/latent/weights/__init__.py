@@ -1,0 +1,1 @@
+"""The numbers of networks: files, checked; conversion and downloads."""

@@ -1,0 +1,217 @@
+"""Checkpoints that people have become safetensors that `lsi-stylegan` reads.
+
+    stylegan1   the public PyTorch port of StyleGAN: g_mapping.*, g_synthesis.*        -> generator.safetensors
+    stylegan2   the common PyTorch ports of StyleGAN2, rosinality's and NVIDIA's: g_ema -> generator.safetensors
+    clip        a Hugging Face directory of a CLIP, with its tokenizer's table          -> clip.safetensors, merges.txt
+
+PyTorch files are read in a child process. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from dqd.inputs.names import check_known
+from dqd.latent.generators import stylegan, stylegan2
+from dqd.latent.problems.stylegan_clip import CLIP_FILE, GENERATOR_FILE
+from dqd.latent.scorers.clip import ACTIVATIONS, HEAD_WIDTH
+from dqd.latent.scorers.tokenizer import find_merges, read_merges
+from dqd.latent.weights import clip_weights, files, nvidia, torch_child
+from dqd.safe import load_json
+
+MERGES_FILE = "merges.txt"
+CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
+TIMEOUT = 900  # seconds for the child
+CHECKPOINTS = (b"PK", b"\x80")  # how a zip and a pickle begin
+SIGNATURES = {  # a tensor that only this kind has, in each of its ports
+    "stylegan1": ("g_synthesis.blocks.4x4.const",),
+    "stylegan2": ("conv1.conv.modulation.weight", nvidia.SIGNATURE),
+    "clip": ("vision_model.embeddings.class_embedding",),
+}
+OPENAIS = "visual.class_embedding"  # of a CLIP in the form that is not read
+KINDS = tuple(SIGNATURES)
+
+
+def convert(
+    source: str | os.PathLike[str], to: str | os.PathLike[str], kind: str | None = None, *, trust: bool = False
+) -> list[Path]:
+    """Write what `source` holds into the directory `to`; returns the files written.
+
+    Args:
+        source: a checkpoint, or the Hugging Face directory of a CLIP.
+        kind: stylegan1, stylegan2 or clip; by default the names of the tensors tell.
+        trust: unpickle for real, in the child process: a pickle can run any code that its author put there.
+    """
+    source, to = Path(source), Path(to)
+    if kind is not None:
+        check_known("kind", kind, KINDS)
+    checkpoint = _checkpoint(source)
+    found = _read(checkpoint, trust)
+    kind = kind or _kind(found, checkpoint)
+    tensors = _only(found, SIGNATURES[kind], checkpoint)
+    if kind == "clip":
+        return _convert_clip(tensors, checkpoint, to)
+    target = _free(to / GENERATOR_FILE)
+    if kind == "stylegan1":
+        return [_write(target, _stylegan1(tensors, checkpoint), stylegan.shapes_like, {"kind": kind}, checkpoint)]
+    return [_write(target, _stylegan2(tensors, checkpoint), stylegan2.shapes_like, {"kind": kind}, checkpoint)]
+
+
+def _checkpoint(source: Path) -> Path:
+    """The file with the tensors."""
+    if source.is_file():
+        return source
+    if not source.is_dir():
+        raise FileNotFoundError(f"{source}: no such file or directory")
+    for name in CLIP_FILES:
+        if (source / name).is_file():
+            return source / name
+    raise FileNotFoundError(f"{source}: expected {' or '.join(CLIP_FILES)} in a Hugging Face directory of a CLIP")
+
+
+# Kinds ----------------------------------------------------------------------------------------------------------------
+
+
+def _kind(found: files.Tensors, where: Path) -> str:
+    ends = {name.rsplit("/", 1)[-1] for name in found}
+    kinds = [kind for kind, signatures in SIGNATURES.items() if ends & set(signatures)]
+    if len(kinds) == 1:
+        return kinds[0]
+    if OPENAIS in ends:
+        raise ValueError(f"{where}: OpenAI's own file of a CLIP; bring the Hugging Face directory of the same model")
+    some = ", ".join(list(found)[:3]) or "none"
+    raise ValueError(f"{where}: neither StyleGAN-1, StyleGAN2 nor CLIP by the names of its tensors ({some}, ...)")
+
+
+def _only(found: files.Tensors, signatures: tuple[str, ...], where: Path) -> files.Tensors:
+    """The dictionary in which a signature stands; of several the averaged one, g_ema."""
+    places = [name.rpartition("/") for name in found]
+    prefixes = [folder + slash for folder, slash, name in places if name in signatures]
+    if not prefixes:
+        raise ValueError(f"{where}: no tensor {' or '.join(signatures)}, which every checkpoint of this kind has")
+    prefix = min(prefixes, key=lambda prefix: (prefix.lower() != "g_ema/", len(prefix)))
+    inside = {name[len(prefix) :]: array for name, array in found.items() if name.startswith(prefix)}
+    return {name: array for name, array in inside.items() if "/" not in name}
+
+
+def _stylegan1(tensors: files.Tensors, where: Path) -> files.Tensors:
+    """Without a truncation's average, which the paper did not use."""
+    kept = {name: array for name, array in tensors.items() if not name.endswith("avg_latent")}
+    return _without_filters(kept, [1, 2, 1], 16, where)
+
+
+def _stylegan2(tensors: files.Tensors, where: Path) -> files.Tensors:
+    """By the names of rosinality's port; with noise, which older checkpoints do not hold."""
+    tensors = nvidia.renamed(tensors) if nvidia.SIGNATURE in tensors else tensors
+    kept = _without_filters(tensors, [1, 3, 3, 1], 16, where)
+    shapes = stylegan2.shapes_like({name: array.shape for name, array in kept.items()})
+    random = np.random.default_rng(0)
+    noise = {
+        name: random.standard_normal(shape, np.float32)
+        for name, shape in shapes.items()
+        if name.startswith("noises.") and name not in kept
+    }
+    return kept | noise
+
+
+def _without_filters(tensors: files.Tensors, taps: list[int], over: int, where: Path) -> files.Tensors:
+    """The networks have their filters built in; those of the checkpoint must be the same."""
+    built_in = np.outer(taps, taps) / over
+    for name in [name for name in tensors if name.endswith(".kernel")]:
+        found = tensors[name]
+        if found.size != built_in.size or not np.allclose(found.reshape(built_in.shape), built_in, atol=1e-6):
+            raise ValueError(f"{where}: {name} is another filter than the published {taps}")
+    return {name: array for name, array in tensors.items() if not name.endswith(".kernel")}
+
+
+def _convert_clip(tensors: files.Tensors, checkpoint: Path, to: Path) -> list[Path]:
+    merges = read_merges(find_merges(checkpoint.parent))
+    tensors = {name: array for name, array in tensors.items() if not name.endswith("position_ids")}
+    target, table = _free(to / CLIP_FILE), _free(to / MERGES_FILE)
+    about = {"kind": "clip", "activation": _activation(checkpoint.parent)}
+    written = _write(target, tensors, clip_weights.shapes_like, about, checkpoint)
+    lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
+    with tempfile.TemporaryDirectory(prefix=".merges-", dir=to) as folder:
+        aside = Path(folder) / MERGES_FILE
+        aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        aside.replace(table)
+    return [written, table]
+
+
+def _activation(directory: Path) -> str:
+    """What the model's configuration says, which must not ask for other heads; quick_gelu is that of OpenAI's."""
+    path = directory / "config.json"
+    config = load_json(path) if path.is_file() else {}
+    towers = [config.get(f"{tower}_config") or {} for tower in ("vision", "text")]
+    for tower in towers:
+        width, heads = tower.get("hidden_size"), tower.get("num_attention_heads")
+        if width and heads and width != heads * HEAD_WIDTH:
+            raise ValueError(f"{path}: expected heads {HEAD_WIDTH} wide as in OpenAI's models, got {heads} for {width}")
+    names = {tower.get("hidden_act", "quick_gelu") for tower in towers}
+    if len(names) != 1 or not names <= set(ACTIVATIONS):
+        raise ValueError(f"{path}: expected one hidden_act of {', '.join(ACTIVATIONS)}, got {', '.join(sorted(names))}")
+    return names.pop()
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path, trust: bool) -> files.Tensors:
+    """Every tensor of a file in float32, whatever its kind."""
+    if path.suffix == ".safetensors":
+        return files.load(path, files.shapes(path))
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "tensors.safetensors"
+        _run_child(path, target, trust)
+        return files.load(target, files.shapes(target))
+
+
+def _run_child(path: Path, target: Path, trust: bool) -> None:
+    if path.stat().st_size > files.LARGEST_FILE:
+        raise ValueError(f"{path}: {path.stat().st_size:,} bytes; more than {files.LARGEST_FILE:,} are not read")
+    with path.open("rb") as file:
+        if not file.read(4).startswith(CHECKPOINTS):
+            raise ValueError(f"{path}: neither a PyTorch checkpoint nor safetensors")
+    # -I: nothing but installed packages is imported. A trusted pickle may need code beside it: PYTHONPATH counts then.
+    isolation, options = ("-P", ["--trust"]) if trust else ("-I", [])
+    command = [sys.executable, isolation, torch_child.__file__, str(path.absolute()), str(target), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)  # noqa: S603
+    last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:300]
+    if done.returncode == torch_child.NO_TORCH:
+        raise RuntimeError(f"{path}: reading PyTorch checkpoints needs torch; pip install 'dqd[torch]'")
+    if done.returncode == torch_child.NEEDS_TRUST and trust:
+        raise ValueError(f"{path}: could not be unpickled: {last}")
+    if done.returncode == torch_child.NEEDS_TRUST:
+        raise ValueError(
+            f"{path}: holds more than tensors and needs real unpickling, which can run any code that its author put "
+            "there; if you trust whom you have it from, add --i-trust-this-file"
+        )
+    if done.returncode == torch_child.DAMAGED:
+        raise ValueError(f"{path}: cut short or not a PyTorch checkpoint ({last}); copy it again")
+    if done.returncode != 0:
+        raise RuntimeError(f"{path}: the process that read it failed: {last}")
+
+
+def _free(target: Path) -> Path:
+    if target.exists():
+        raise FileExistsError(f"{target} already exists; remove it or choose another directory")
+    return target
+
+
+def _write(
+    target: Path,
+    tensors: files.Tensors,
+    shapes_like: Callable[[Mapping[str, tuple[int, ...]]], files.Shapes],
+    about: Mapping[str, str],
+    source: Path,
+) -> Path:
+    found = {name: tuple(array.shape) for name, array in tensors.items()}
+    files.check(found, shapes_like(found), str(source))
+    return files.write(target, tensors, {"format": "dqd", **about})

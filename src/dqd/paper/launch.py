@@ -1,0 +1,143 @@
+"""Runs a suite: what is missing of it, and nothing twice.
+
+On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
+On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
+is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a
+search that Ctrl-C cut short is no trial, and is not written.
+
+    OUT/suite.json                what was asked for, with the published numbers
+    OUT/lock                      held while suite.json is changed
+    OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
+from dqd.paper.report.collect import SUITE
+from dqd.paper.suites import Suite
+from dqd.paper.trials import trial_folder
+from dqd.safe import load_json
+from dqd.storage import durable, writer
+from dqd.storage.record import LOCK
+from dqd.storage.settings import SettingsChangedError
+
+
+class SuiteMismatchError(SettingsChangedError):
+    """The folder holds trials of other settings, or of another suite."""
+
+
+def reproduce(
+    suite: Suite,
+    out: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    trial_index: int | None = None,
+    cluster: str | None = None,
+    insecure: bool = False,
+    say: Callable[[str], None] = print,
+) -> bool:
+    """Run the missing trials of a suite into a folder. True when all of its trials are there.
+
+    `cluster` is the address of a Dask scheduler whose workers share the file system.
+    """
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"--out: expected a folder, {folder} is a file")
+    with _alone(folder):
+        _claim(folder, suite)
+    tasks = [
+        (cell, trial)
+        for cell in suite.cells
+        for trial in (range(cell.trials) if trial_index is None else [trial_index])
+        if trial < cell.trials and not trial_folder(folder, cell, trial).exists()
+    ]
+    total = sum(cell.trials for cell in suite.cells)
+    if tasks:
+        on_device = cluster is None and device != "cpu" and (accelerator() or device == "gpu")
+        say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
+        started = time.perf_counter()
+        progress = Progress(tasks, say)
+        where = ""
+        try:
+            if cluster is not None:
+                where = run_on_cluster(folder, tasks, cluster, insecure, progress)
+            elif on_device:
+                where = run_on_device(folder, tasks, jobs, progress)
+            else:
+                where = run_on_cpu(folder, tasks, jobs, progress)
+        finally:
+            with _alone(folder):
+                _add_time(folder, time.perf_counter() - started, progress.execution, where)
+    return all(trial_folder(folder, cell, t).exists() for cell in suite.cells for t in range(cell.trials))
+
+
+# The folder -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """suite.json is read and written by one process at a time: the tasks of an array share it."""
+    durable.make_folder(folder)
+    with (folder / LOCK).open("a") as file:
+        writer.wait_for(file.fileno())
+        yield
+
+
+def _claim(folder: Path, suite: Suite) -> None:
+    """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
+    cells = [cell.describe() for cell in suite.cells]
+    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
+    path = folder / SUITE
+    so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
+    if path.exists():
+        found = _described(path)
+        if found["suite"] != suite.name:
+            raise SuiteMismatchError(
+                f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
+            )
+        so_far = {key: found.get(key, nothing) for key, nothing in so_far.items()}
+        known = {cell["id"]: cell for cell in found["cells"]}
+        for new in cells:
+            old = known.get(new["id"], new)
+            changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
+            if changed:
+                raise SuiteMismatchError(
+                    f"{folder} holds trials of other settings ({new['id']}: {', '.join(changed)} differ); "
+                    "give another --out, or the settings it was begun with"
+                )
+    _write_json(path, {**wanted, **so_far})
+
+
+def _described(path: Path) -> dict[str, Any]:
+    found = load_json(path)
+    if not isinstance(found, dict) or not {"suite", "cells"} <= set(found):
+        raise SuiteMismatchError(f"{path} describes no suite; give another --out")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _write_json(path: Path, content: Any) -> None:
+    durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def _add_time(folder: Path, seconds: float, execution: float, where: str) -> None:
+    content = load_json(folder / SUITE)
+    content["seconds"] += seconds
+    content["execution_seconds"] += execution
+    content["device"] = where or content["device"]
+    content.update(jax=version("jax"), date=date.today().isoformat())
+    _write_json(folder / SUITE, content)

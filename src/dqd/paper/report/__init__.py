@@ -1,0 +1,1 @@
+"""A suite of trials beside what was published: tables, statistics, figures, words. Never imports JAX."""

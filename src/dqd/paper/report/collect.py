@@ -1,0 +1,206 @@
+"""Reads a finished (or half-finished) suite from its folder: every trial's final figures and its curves.
+
+    OUT/suite.json                what was run, and the published numbers
+    OUT/<cell>/trial-000/         one record per trial (`dqd.storage.record`)
+
+A trial that is missing, damaged or shorter than the suite asks is left out and named, never guessed. Archives stay on
+disk: only whoever draws them needs them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dqd.inputs.names import METRICS
+from dqd.safe import load_json
+from dqd.storage import record
+
+SUITE = "suite.json"
+
+
+class NotASuiteError(ValueError):
+    """The folder holds no suite."""
+
+
+@dataclass(frozen=True)
+class CellData:
+    """One cell of a table: all trials of one algorithm on one domain."""
+
+    id: str
+    domain: str
+    algorithm: str
+    label: str  # as the paper prints it
+    variant: str
+    resolution: int
+    n: int
+    iterations: int
+    precision: str
+    settings: Mapping[str, Any]
+    published: Mapping[str, Any] | None
+    note: str  # what a reader should know about this cell, often empty
+    folder: Path
+    expected: int  # trials asked for
+    trials: tuple[int, ...]  # those that are whole
+    problems: tuple[str, ...]  # one sentence for each of the others
+    final: Mapping[str, np.ndarray]  # figure -> (trials,)
+    seeds: tuple[int, ...]
+    steps: np.ndarray  # (points,) iterations that all trials recorded
+    curves: Mapping[str, np.ndarray]  # figure -> (trials, points)
+
+    @property
+    def key(self) -> str:
+        """The row of this cell: its algorithm, with the variant if there is one."""
+        return self.algorithm if self.variant == "base" else f"{self.algorithm}.{self.variant}"
+
+    @property
+    def name(self) -> str:
+        """The row of this cell in words."""
+        return self.label if self.variant == "base" else f"{self.label} ({self.variant.replace('_', ' ')})"
+
+    def trial_folder(self, trial: int) -> Path:
+        return self.folder / trial_name(trial)
+
+
+@dataclass(frozen=True)
+class SuiteData:
+    """A suite read back."""
+
+    folder: Path
+    name: str
+    title: str
+    device: str
+    seconds: float
+    execution_seconds: float  # of these seconds, on an accelerator; 0 elsewhere
+    cells: tuple[CellData, ...]
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.domain for cell in self.cells))
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """Key and name of every row, in the order of the table."""
+        return {cell.key: cell.name for cell in self.cells}
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(problem for cell in self.cells for problem in cell.problems)
+
+    def cell(self, key: str, domain: str) -> CellData | None:
+        return next((cell for cell in self.cells if (cell.key, cell.domain) == (key, domain)), None)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    index: int
+    seed: int
+    final: dict[str, float]
+    curve: dict[int, dict[str, Any]]  # iteration -> metrics
+
+
+def trial_name(trial: int) -> str:
+    return f"trial-{trial:03d}"
+
+
+def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
+    """Read a suite: its description and every trial that is whole."""
+    source = Path(folder)
+    about = _description(source)
+    return SuiteData(
+        folder=source,
+        name=str(about["suite"]),
+        title=str(about.get("title", about["suite"])),
+        device=str(about.get("device") or "an unnamed device"),
+        seconds=float(about.get("seconds", 0.0)),
+        execution_seconds=float(about.get("execution_seconds", 0.0)),
+        cells=tuple(_cell(source, about, cell) for cell in about["cells"]),
+    )
+
+
+def _description(source: Path) -> dict[str, Any]:
+    path = source / SUITE
+    if not path.is_file():
+        raise NotASuiteError(
+            f"{source} holds no suite: suite.json is missing; `dqd reproduce SUITE --out DIR` makes one"
+        )
+    try:
+        about = load_json(path)
+    except ValueError as error:
+        raise NotASuiteError(f"{path} is not JSON: {error}") from None
+    if not isinstance(about, dict) or not {"suite", "cells"} <= set(about):
+        raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and 'cells'")
+    return about
+
+
+def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> CellData:
+    def field(name: str) -> Any:  # a cell's own value goes before that of the suite
+        return cell[name] if name in cell else about[name]
+
+    folder, expected = source / cell["id"], int(field("trials"))
+    trials, problems = _trials(folder, expected, int(field("iterations")))
+    steps, curves = _align(trials)
+    return CellData(
+        id=str(cell["id"]),
+        domain=str(cell["domain"]),
+        algorithm=str(cell["algorithm"]),
+        label=str(cell.get("label", cell["algorithm"])),
+        variant=str(cell.get("variant", "base")),
+        resolution=int(field("resolution")),
+        n=int(field("n")),
+        iterations=int(field("iterations")),
+        precision=str(field("precision")),
+        settings=cell.get("settings", {}),
+        published=cell.get("published"),
+        note=str(cell.get("note", "")),
+        folder=folder,
+        expected=expected,
+        trials=tuple(trial.index for trial in trials),
+        problems=tuple(problems),
+        final={name: np.array([trial.final[name] for trial in trials], np.float64) for name in METRICS},
+        seeds=tuple(trial.seed for trial in trials),
+        steps=steps,
+        curves=curves,
+    )
+
+
+def _trials(folder: Path, expected: int, iterations: int) -> tuple[list[_Trial], list[str]]:
+    """The whole trials, and a sentence about each of the others."""
+    trials, problems = [], []
+    for index in range(expected):
+        place = folder / trial_name(index)
+        try:
+            trials.append(_trial(place, index, iterations))
+        except FileNotFoundError:
+            problems.append(f"{place.parent.name}/{place.name} is missing")
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            problems.append(
+                f"{place.parent.name}/{place.name} is left out: {type(error).__name__}: {error}; "
+                "remove its folder, and `dqd reproduce` runs it again"
+            )
+    return trials, problems
+
+
+def _trial(place: Path, index: int, iterations: int) -> _Trial:
+    summary, rows = record.newest(place, lambda checkpoint: (checkpoint.summary, checkpoint.lines(record.METRICS)))
+    if int(summary.get("iterations", iterations)) != iterations:
+        raise ValueError(f"it has {summary['iterations']} iterations, the suite asks for {iterations}")
+    final = {name: float(summary[name]) for name in METRICS}
+    return _Trial(index, int(summary.get("seed", index)), final, {int(row["iteration"]): row for row in rows})
+
+
+def _align(trials: list[_Trial]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The curves at the iterations that all trials have."""
+    common = reduce(set.intersection, [set(trial.curve) for trial in trials]) if trials else set()
+    steps = sorted(common)
+    curves = {
+        name: np.array([[trial.curve[step][name] for step in steps] for trial in trials], np.float64)
+        for name in METRICS
+    }
+    return np.array(steps, np.int64), {name: curve.reshape(len(trials), len(steps)) for name, curve in curves.items()}

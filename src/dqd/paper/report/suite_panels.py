@@ -1,0 +1,240 @@
+"""What the figures of a suite show, as plain arrays: NumPy in, NumPy out. Drawing is in `suite_draw`.
+
+A trial that is missing is left out of a mean, and the panel says so. Archives are read here one array at a time: their
+solutions are large, and only one figure needs them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dqd.figures.panels import HeatMap, Poses, heatmap
+from dqd.paper.report.ceilings import LIMIT, ceiling
+from dqd.paper.report.collect import CellData, SuiteData
+from dqd.paper.report.tables import DOMAIN_TITLES
+from dqd.storage import record
+
+LEVEL = 0.95  # of the intervals
+RESAMPLES = 2000
+XY = tuple[np.ndarray, np.ndarray]
+GRID = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")
+
+
+# Means over trials ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """One algorithm: the mean over its trials and the interval of that mean."""
+
+    key: str
+    name: str
+    x: np.ndarray  # (points,)
+    mean: np.ndarray
+    low: np.ndarray  # NaN for a single trial
+    high: np.ndarray
+    trials: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One domain with all its algorithms."""
+
+    title: str
+    lines: tuple[Line, ...]
+    bound: float | None  # no search can get above it
+    missing: tuple[str, ...]
+
+
+def curves(suite: SuiteData) -> list[Lines]:
+    """QD-score against iteration."""
+    return _by_domain(suite, lambda cell: (cell.steps, cell.curves["qd_score"]), "qd_score")
+
+
+def cumulative(suite: SuiteData) -> list[Lines]:
+    """Percent of all cells whose elite has an objective of at least t, against t = 0, 1, ..., 100."""
+    thresholds = np.arange(101.0)
+    return _by_domain(suite, lambda cell: (thresholds, _shares(cell, thresholds)), "coverage")
+
+
+def share_above(objective: np.ndarray, cells: int, thresholds: np.ndarray) -> np.ndarray:
+    """Percent of `cells` whose elite reaches each threshold; an empty cell reaches none."""
+    ordered = np.sort(objective)
+    return 100 * (len(ordered) - np.searchsorted(ordered, thresholds, side="left")) / cells
+
+
+def band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Bootstrap interval of the mean over trials at every point, by percentiles (Efron 1979); NaN for one trial."""
+    trials = len(values)  # values (trials, points)
+    if trials < 2:
+        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    # How often each trial is drawn: whole trials are resampled, so the points of a curve stay together.
+    weights = np.random.default_rng(seed).multinomial(trials, np.full(trials, 1 / trials), RESAMPLES) / trials
+    low, high = np.quantile(weights @ values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return low, high
+
+
+def _by_domain(suite: SuiteData, values: Callable[[CellData], XY], bound: str) -> list[Lines]:
+    panels = []
+    for domain in suite.domains:
+        cells = [cell for cell in suite.cells if cell.domain == domain]
+        lines = tuple(_line(cell, *values(cell)) for cell in cells if len(cell.steps))
+        best = ceiling(domain, cells[0].resolution, cells[0].n)
+        panels.append(Lines(title(domain), lines, getattr(best, bound, None), missing(cells)))
+    return panels
+
+
+def _line(cell: CellData, x: np.ndarray, values: np.ndarray) -> Line:  # values (trials, points)
+    return Line(cell.key, cell.name, x, values.mean(axis=0), *band(values), trials=len(values))
+
+
+def _shares(cell: CellData, thresholds: np.ndarray) -> np.ndarray:
+    archives = [_arrays(cell, trial, ("objective", "grid_shape")) for trial in cell.trials]
+    return np.array([share_above(a["objective"], int(np.prod(a["grid_shape"])), thresholds) for a in archives])
+
+
+# Archives -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Archives:
+    """Archives side by side: a row per algorithm, a column per domain."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    maps: dict[tuple[int, int], HeatMap]  # (row, column); what is missing has a note instead
+    notes: dict[tuple[int, int], str]
+
+    def turned(self) -> Archives:
+        maps = {(column, row): each for (row, column), each in self.maps.items()}
+        notes = {(column, row): note for (row, column), note in self.notes.items()}
+        return Archives(self.columns, self.rows, maps, notes)
+
+
+def archives(suite: SuiteData, domains: Iterable[str] | None = None) -> Archives:
+    """The archive of the first trial of every cell; if that trial is missing, of the next one, with a note."""
+    wanted = [domain for domain in suite.domains if domains is None or domain in domains]
+    maps, notes = {}, {}
+    for row, key in enumerate(suite.rows):
+        for column, domain in enumerate(wanted):
+            cell = suite.cell(key, domain)
+            if cell is None or not cell.trials:
+                notes[row, column] = "not run" if cell is None else "no trial yet"
+                continue
+            maps[row, column] = heatmap(_arrays(cell, cell.trials[0], GRID))
+            if cell.trials[0] != 0:
+                notes[row, column] = f"trial {cell.trials[0]}"
+    return Archives(tuple(suite.rows.values()), tuple(map(title, wanted)), maps, notes)
+
+
+@dataclass(frozen=True)
+class NearOptimum:
+    """The last digits of an arm archive's objectives, as 100 sqrt(f / 100) like the paper's Figure 1."""
+
+    nines: HeatMap  # -log10(100 - 100 sqrt(f / 100)): 3 at 99.999, 6 at 99.999999
+    name: str
+    precision: str  # of the search
+    recomputed: bool  # f from the stored joint angles; otherwise as the archive holds it
+    step: float  # the smallest distance above 0 that this precision can store
+    at_optimum: float  # percent of the elites whose stored f is 100
+
+
+def near_optimum(suite: SuiteData, algorithm: str = "cma-mega-adam") -> NearOptimum | None:
+    """The first archive of that algorithm on the arm; None if there is none.
+
+    Near 100 a float32 objective has steps of 7.6e-6. The joint angles carry more: their variance, computed from them in
+    float64, tells elites apart which the archive holds as equal.
+    """
+    found = [cell for cell in suite.cells if (cell.domain, cell.algorithm) == ("arm", algorithm) and cell.trials]
+    if not found:
+        return None
+    arrays = _arrays(found[0], found[0].trials[0], (*GRID, "solutions"))
+    stored = arrays["objective"]
+    if recomputed := "solutions" in arrays:
+        arrays["objective"] = arm_objective(arrays["solutions"])
+    distance = distance_from_optimum(arrays["objective"])
+    arrays["objective"] = -np.log10(np.maximum(distance, 1e-16))  # float64 knows nothing between 1e-15 and 0
+    step = float(distance_from_optimum(np.nextafter(stored.dtype.type(100), stored.dtype.type(0))))
+    at_optimum = 100 * float(np.mean(stored >= 100)) if len(stored) else 0.0
+    picture = heatmap(arrays, value_label="100 √(objective / 100)")
+    return NearOptimum(picture, found[0].label, found[0].precision, recomputed, step, at_optimum)
+
+
+def distance_from_optimum(objective: np.ndarray) -> np.ndarray:
+    """100 - 100 sqrt(f / 100), without the loss of digits of that difference; f below 0 counts as 0."""
+    lack = np.clip((100 - np.asarray(objective, np.float64)) / 100, 0, 1)
+    return 100 * lack / (1 + np.sqrt(1 - lack))
+
+
+# The domains explained ------------------------------------------------------------------------------------------------
+
+
+def bates(n: int, x: np.ndarray) -> np.ndarray:
+    """Density of the mean of n uniform numbers on [0, 1] (Bates 1955), like a measure of random solutions."""
+    x = np.asarray(x, np.float64)
+    y = n * np.minimum(x, 1 - x)[..., None]  # symmetric; the lower half of the alternating sum loses fewer digits
+    k = np.arange(n // 2 + 1)
+    signed = np.array([(-1) ** int(i) * math.comb(n, int(i)) for i in k], np.float64)
+    terms = np.where(y >= k, signed * np.maximum(y - k, 0.0) ** (n - 1), 0.0)
+    return np.where((x >= 0) & (x <= 1), n / math.factorial(n - 1) * terms.sum(axis=-1), 0.0)
+
+
+def clip(x: np.ndarray) -> np.ndarray:
+    """What a coordinate of the linear projection adds to its measure."""
+    outside = np.abs(x) > LIMIT
+    return np.where(outside, LIMIT / np.where(outside, x, 1.0), x)
+
+
+def clip_slope(x: np.ndarray) -> np.ndarray:
+    outside = np.abs(x) > LIMIT
+    return np.where(outside, -LIMIT / np.where(outside, x, 1.0) ** 2, 1.0)
+
+
+SUBOPTIMAL_ARM = (2.65, 0.75, 0.3, 0.6, -0.3, -0.23, -0.5)
+
+
+def example_arms() -> dict[str, Poses]:
+    """Arms of 7 joints as in the paper: an optimal one, one that is not, and many optimal ones."""
+    angles = {
+        "Optimal: all angles 0.65": np.full((1, 7), 0.65),
+        "Sub-optimal": np.array([SUBOPTIMAL_ARM]),
+        "Optimal: 19 arms of equal angles": np.repeat(np.linspace(-0.7, 0.7, 19)[:, None], 7, axis=1),
+    }
+    return {name: Poses(arm_joints(each), arm_objective(each), 7.0) for name, each in angles.items()}
+
+
+def arm_joints(angles: np.ndarray) -> np.ndarray:
+    """(count, n) angles, each relative to the link before -> (count, n + 1, 2) base and ends of the links."""
+    directions = np.cumsum(angles, axis=1)
+    ends = np.cumsum(np.stack([np.cos(directions), np.sin(directions)], axis=-1), axis=1)
+    return np.concatenate([np.zeros((len(angles), 1, 2)), ends], axis=1)
+
+
+def arm_objective(angles: np.ndarray) -> np.ndarray:
+    """100 (1 - variance of the angles), in float64."""
+    return 100 * (1 - np.var(np.asarray(angles, np.float64), axis=1))
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def title(domain: str) -> str:
+    return DOMAIN_TITLES.get(domain, domain)
+
+
+def missing(cells: Iterable[CellData]) -> tuple[str, ...]:
+    """Which trials were asked for and are not there, in words."""
+    return tuple(
+        f"{cell.name}: {len(cell.trials)} of {cell.expected} trials"
+        for cell in cells
+        if len(cell.trials) < cell.expected
+    )
+
+
+def _arrays(cell: CellData, trial: int, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Some arrays of an archive, without reading the others."""
+    return record.newest(cell.trial_folder(trial), lambda checkpoint: checkpoint.arrays(only=names))

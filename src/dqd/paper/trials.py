@@ -1,0 +1,114 @@
+"""One trial of a suite, or all trials of a cell side by side: run, and written as records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dqd.compiler import cache
+from dqd.paper.presets import make_domain, preset
+from dqd.paper.report.collect import trial_name
+from dqd.paper.suites import Cell
+
+CURVE_ROWS = 100  # lines of metrics per trial
+
+
+def trial_folder(folder: Path, cell: Cell, trial: int) -> Path:
+    return folder / cell.id / trial_name(trial)
+
+
+def run_trial(folder: Path, cell: Cell, trial: int) -> None:
+    """One trial in this process."""
+    import dqd
+
+    with _precision(cell.precision):
+        result = _whole(dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False))
+        _write(folder, cell, trial, result)
+
+
+def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
+    """One trial, unless somebody else has written it, or does so meanwhile.
+
+    Other machines may share the folder, and a worker that is lost may have been about to.
+    """
+    written = trial_folder(folder, cell, trial)
+    if written.exists():
+        return
+    cache.enable()
+    try:
+        run_trial(folder, cell, trial)
+    except OSError:
+        if not written.exists():
+            raise
+
+
+def compile_cell(cell: Cell, trials: list[int]) -> None:
+    """Ahead of time, in a thread of its own; the program comes back through the persistent cache."""
+    from dqd.illumination import compile_ahead
+
+    with _precision(cell.precision):
+        compile_ahead(*_search(cell), x0=_options(cell)["x0"], seeds=trials)
+
+
+def run_cell(cell: Cell, trials: list[int]) -> list[Any]:
+    """All trials of a cell side by side."""
+    import dqd
+
+    with _precision(cell.precision):
+        return _on_host(_whole(dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False)))
+
+
+def _on_host(results: Any) -> list[Any]:
+    """The results as NumPy arrays, so that the device need not be asked again while the next cell runs there.
+
+    All but the first one lose their solutions, which nobody writes.
+    """
+    import jax
+
+    archive = results.state.archive
+    solutions = jax.device_get(archive.solutions[0])
+    archive = replace(archive, solutions=archive.solutions[..., :0])
+    results.state = jax.device_get(replace(results.state, archive=archive))
+    first = results[0]
+    first.state = replace(first.state, archive=replace(first.archive, solutions=solutions))
+    return [first, *results[1:]]
+
+
+def write_cell(folder: Path, cell: Cell, results: list[Any]) -> None:
+    with _precision(cell.precision):
+        for result in results:
+            _write(folder, cell, result.seed, result)
+
+
+def _whole(result: Any) -> Any:
+    """The first Ctrl-C makes `illuminate` return what it has so far."""
+    if result.stopped:
+        raise KeyboardInterrupt
+    return result
+
+
+def _search(cell: Cell) -> tuple[Any, Any, Any]:
+    domain = make_domain(cell.domain, cell.n)
+    return domain, preset(cell.domain, cell.algorithm, **cell.overrides), domain.grid(cell.resolution)
+
+
+def _options(cell: Cell) -> dict[str, Any]:
+    import jax.numpy as jnp
+
+    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations}
+
+
+@contextmanager
+def _precision(name: str) -> Iterator[None]:
+    import jax
+
+    with jax.enable_x64(name == "float64"):
+        yield
+
+
+def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
+    about = {"cell": cell.id, "trial": trial}
+    result.save(trial_folder(folder, cell, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)

@@ -1,1 +1,0 @@
-"""Reports: figure data (panels) apart from drawing (draw). Both read plain arrays and never import JAX."""

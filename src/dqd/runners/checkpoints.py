@@ -1,0 +1,258 @@
+"""A search in motion, kept on disk and taken up again.
+
+A checkpoint holds every leaf of the search state under its path in the pytree. Cells are stored once: the rows of the
+elites lie in archive.safetensors, and an empty archive with these rows is the archive as it was, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.inputs.names import METRICS
+from dqd.runners.progress import CompileClock
+from dqd.runners.snapshot import ROWS, SETTINGS, Snapshot, Snapshots, thinned
+from dqd.safe import UnreadableError
+from dqd.search.history import History
+from dqd.search.search import Search, SearchState
+from dqd.storage import record
+from dqd.storage.settings import SettingsChangedError, differences
+from dqd.storage.writer import MOST_VIEWS, Writer
+
+CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
+    f"archive/{name}": name for name in ("solutions", "objective", "measures", "found")
+}
+NAMED = 10  # settings that changed; of more, only their number is said
+SHARE = 0.01  # of the time may go into checkpoints; when they take long, they become rarer
+
+
+class NoCheckpoints:
+    """A run that is not recorded."""
+
+    def restore(self, empty: Archive, x0: Array) -> None:
+        return None
+
+    def passed(self, done: int) -> None:
+        pass
+
+    def before_view(self, done: int) -> int:
+        return sys.maxsize
+
+    def due(self, done: int) -> bool:
+        return False
+
+    def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
+        pass
+
+
+class Checkpoints:
+    """Knows when a checkpoint or a view is due, and writes it."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        config: Mapping[str, Any],
+        seconds: float,
+        clock: CompileClock,
+        search: Search,
+        grain: int = 1,
+    ) -> None:
+        self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
+        stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))
+        self.stride = stride + -stride % grain  # iterations between two views
+        self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
+        self.timings: list[dict[str, float]] = []
+        self.next = time.monotonic() + seconds
+
+    # Going on ---------------------------------------------------------------------------------------------------------
+
+    def restore(self, empty: Archive, x0: Array) -> tuple[SearchState, History] | None:
+        """State and history of the newest checkpoint, if there is one. Its settings must agree with ours."""
+        self._check_settings()
+        begun = (self.writer.folder / record.CONFIG).exists()
+        self.writer.configure(self.config)
+        checkpoint = self.writer.latest
+        if checkpoint is None:
+            if begun:
+                warnings.warn(
+                    f"{self.writer.folder}: a run began there but left no checkpoint; it begins anew", stacklevel=3
+                )
+                self.writer.forget_views_after(0)
+            return None
+        try:
+            state, history = self._stored(checkpoint, empty, x0)
+        except UnreadableError:
+            raise
+        except (ValueError, TypeError, LookupError) as error:
+            raise UnreadableError(
+                checkpoint.folder, str(error), "begin elsewhere, or restore it from a copy"
+            ) from error
+        self.timings = checkpoint.lines(record.TIMINGS)
+        if self.timings:
+            self.clock.earlier = (self.timings[-1]["seconds"], self.timings[-1]["compile_seconds"])
+        self.kept = self.viewed = checkpoint.step
+        self.writer.forget_views_after(checkpoint.step)
+        return state, history
+
+    def _stored(self, checkpoint: record.Checkpoint, empty: Archive, x0: Array) -> tuple[SearchState, History]:
+        arrays = checkpoint.arrays(record.STATE)
+        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
+        shapes = _shapes(self.search, empty, x0, self.config.get("seeds"))
+        state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
+        if history.done != checkpoint.step or np.any(np.asarray(state.iteration) != checkpoint.step):
+            raise ValueError(f"the checkpoint does not fit: its numbers are not those of iteration {checkpoint.step}")
+        return state, history
+
+    def _cells(self, checkpoint: record.Checkpoint, empty: Archive) -> dict[str, np.ndarray]:
+        seeds = self.config.get("seeds")
+        if seeds is None:
+            return _filled(empty, checkpoint.arrays())
+        each = [_filled(empty, checkpoint.of(f"seed-{seed}").arrays()) for seed in seeds]
+        return {name: np.stack([cells[name] for cells in each]) for name in each[0]}
+
+    def _check_settings(self) -> None:
+        folder, checkpoint = self.writer.folder, self.writer.latest
+        if checkpoint is None and not (folder / record.CONFIG).exists():
+            return
+        there = checkpoint.manifest["config"] if checkpoint else record.read_config(folder)
+        then, now = ({name: config.get(name) for name in SETTINGS} for config in (there, self.config))
+        changed = list(differences(then, now))
+        if changed:
+            more = [f"and {len(changed) - NAMED} more"] if len(changed) > NAMED else []
+            raise SettingsChangedError(
+                f"{folder} holds a run of other settings ({'; '.join(changed[:NAMED] + more)}); "
+                "give these again to go on with it, or choose another folder"
+            )
+        if checkpoint is None:
+            return
+        if record.STATE not in checkpoint.manifest["files"]:
+            raise FileExistsError(
+                f"{folder} already exists: a saved result, without the state to go on from; choose another name"
+            )
+        if checkpoint.step > self.config["iterations"]:
+            raise SettingsChangedError(
+                f"iterations: {folder} has done {checkpoint.step:,} already; expected at least that, "
+                f"got {self.config['iterations']:,}"
+            )
+
+    # Keeping ----------------------------------------------------------------------------------------------------------
+
+    def passed(self, done: int) -> None:
+        """A chunk has ended. The seconds are those of all sessions of the run."""
+        seconds, compile_seconds = self.clock.read()
+        self.timings.append({"iteration": done, "seconds": seconds, "compile_seconds": compile_seconds})
+        if len(self.timings) == 10 * ROWS:  # a run of days has many chunks
+            self.timings = thinned(self.timings)
+
+    def before_view(self, done: int) -> int:
+        """Iterations that are left before the next view."""
+        return self.stride - done % self.stride
+
+    def due(self, done: int) -> bool:
+        """Whether something is to be kept of the state after `done` iterations."""
+        return self._view_due(done) or time.monotonic() >= self.next
+
+    def _view_due(self, done: int) -> bool:
+        return done // self.stride > self.viewed // self.stride
+
+    def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
+        """Write what is due; in the end, everything."""
+        done = int(np.asarray(state.iteration).max())
+        if self._view_due(done):
+            self.writer.view(done, self._snapshot(state, History(), None).view())
+            self.viewed = done
+        if done != self.kept and (last or time.monotonic() >= self.next):
+            self._commit(done, self._snapshot(state, history, stopped))
+
+    def _snapshot(self, state: SearchState, history: History, stopped: str | None) -> Snapshot | Snapshots:
+        times = (stopped, *self.clock.read())
+        if (seeds := self.config.get("seeds")) is not None:
+            return Snapshots(self.search, state, history.arrays(), seeds, *times)
+        return Snapshot(self.search, state, history.arrays(), self.config["seed"], *times)
+
+    def _commit(self, done: int, found: Snapshot | Snapshots) -> None:
+        started = time.monotonic()
+        state = {name: array for name, array in to_arrays(found.state).items() if name not in CELLS}
+        state |= {f"history/{name}": values for name, values in found.history.items()}
+        timings = record.to_lines(thinned(self.timings))
+        files = {**found.files(), record.TIMINGS: timings, record.STATE: state}
+        self.writer.commit(done, self.config, found.summary(), files)
+        self.kept, now = done, time.monotonic()
+        self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
+
+
+def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> Any:
+    """The structure of the state, with a leading axis for seeds."""
+
+    def state(archive: Archive, x0: Array, seed: Array) -> SearchState:
+        return search.init(archive, x0, jax.random.key(seed))
+
+    if seeds is None:
+        return jax.eval_shape(state, empty, x0, jnp.asarray(0))
+    return jax.eval_shape(jax.vmap(state, in_axes=(None, None, 0)), empty, x0, jnp.asarray(seeds))
+
+
+# A pytree as arrays ---------------------------------------------------------------------------------------------------
+
+
+def to_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """Every leaf under its path; keys of random numbers as their data."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {_name(path): np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for path, leaf in leaves}
+
+
+def from_arrays(shapes: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The pytree of that structure; every array must fit, and none may be left."""
+    leaves, treedef = jax.tree_util.tree_flatten_with_path(shapes)
+    names = [_name(path) for path, _ in leaves]
+    missing, extra = sorted(set(names) - set(arrays)), sorted(set(arrays) - set(names))
+    if missing or extra:
+        raise ValueError(
+            "the checkpoint is of another kind of search, or of another version: "
+            f"missing {', '.join(missing) or 'nothing'}; unknown {', '.join(extra) or 'nothing'}"
+        )
+    return jax.tree.unflatten(
+        treedef, [_leaf(name, arrays[name], like) for name, (_, like) in zip(names, leaves, strict=True)]
+    )
+
+
+def _leaf(name: str, array: np.ndarray, like: jax.ShapeDtypeStruct) -> Array:
+    value = jax.random.wrap_key_data(jnp.array(array)) if _is_key(like) else jnp.array(array)  # a copy: to be donated
+    if like.weak_type and value.dtype == like.dtype:  # a Python number once; it must not widen what it meets
+        value = jnp.stack([jnp.asarray(number) for number in array.reshape(-1).tolist()]).reshape(array.shape)
+    if (value.shape, value.dtype) != (like.shape, like.dtype):
+        raise ValueError(
+            f"the checkpoint does not fit: {name}: expected {like.dtype} {like.shape}, got {value.dtype} {value.shape}"
+        )
+    return value
+
+
+def _filled(empty: Archive, elites: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The cells of an archive, from those of an empty one and the elites."""
+    cell, filled = elites["cell"], {}
+    for leaf, name in CELLS.items():
+        cells, rows = np.array(getattr(empty, name)), elites[name]
+        fits = rows.shape == (len(cell), *cells.shape[1:]) and rows.dtype == cells.dtype
+        if not fits or np.any((cell < 0) | (cell >= len(cells))):
+            raise ValueError(f"the checkpoint does not fit: {name}: expected rows of {cells.dtype} {cells.shape}")
+        cells[cell] = rows
+        filled[leaf] = cells
+    return filled
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) if hasattr(leaf, "dtype") else False
+
+
+def _name(path: Any) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator="/")

@@ -1,0 +1,89 @@
+"""The compiled runner: iterations in a loop on the device, in chunks whose buffers are donated, so the archive is never
+copied; seeds run side by side by `vmap`.
+
+The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
+Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.archives.metrics import Metrics, Standing
+from dqd.compiler.unfused import apart
+from dqd.domains.domain import Domain
+from dqd.search.noise import at, block_length, draw
+from dqd.search.search import Search, SearchState, Tally
+
+LONGEST = 250  # iterations of one launch: rows of metrics that come back
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One seed, or several side by side, on one device."""
+
+    search: Search
+    domain: Domain
+    batched: bool
+    grain = 1  # a launch is a multiple of it
+    chunk = 250  # iterations after which `until` is asked
+
+    def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
+        """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
+        return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
+
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+        return run_chunk(self.search, state, self.domain, length, batched=self.batched)
+
+    def close(self) -> None:
+        pass
+
+
+def iterate(
+    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool
+) -> tuple[SearchState, Metrics, Tally]:
+    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count."""
+    each = jax.vmap if batched else (lambda function: function)
+    one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
+    block = block_length(search, one, seeds=state.iteration.size)
+    first = one.iteration  # iterations done; the same for all seeds
+    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.archive.standing)
+
+    def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
+        """To the end of a block of random numbers, or of the launch."""
+        done, state, rows = carry
+        begin = done - done % block
+        noise = each(lambda state: draw(search, state, begin, block))(state)
+
+        def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
+            state, rows = carry
+            state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
+            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.archive.standing)
+
+        end = jnp.minimum(begin + block, first + length)
+        return end, *jax.lax.fori_loop(done, end, step, (state, rows))
+
+    _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
+    metrics = jax.vmap(each(Archive.metrics_of), (None, 0))(state.archive, rows)
+    return state, metrics, state.tally
+
+
+def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:
+    """The state before iteration 1, the initial population evaluated."""
+    state = search.init(archive, x0, jax.random.key(seed))
+    if not search.emitter.initial_population:
+        return state
+    solutions = search.ask_initial(state)
+    evaluation = apart(seed >= 0, domain.evaluate, solutions)
+    return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
+
+
+run_chunk = jax.jit(iterate, static_argnames=("batched",), donate_argnames="state")
+start_seed = jax.jit(begin, donate_argnames="archive")
+begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
+start_seeds = jax.jit(begin_seeds)

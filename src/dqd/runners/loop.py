@@ -1,0 +1,88 @@
+"""Launch after launch: between two of them the host shows progress, listens for Ctrl-C, writes checkpoints and decides
+whether to go on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import jax
+
+from dqd.archives.metrics import Metrics
+from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
+from dqd.runners.compiled import LONGEST
+from dqd.runners.progress import CompileClock, Interrupt, Progress
+from dqd.runners.runner import Runner
+from dqd.search.health import Health
+from dqd.search.history import History
+from dqd.search.search import SearchState, Tally
+
+
+def advance(
+    runner: Runner,
+    state: SearchState,
+    iterations: int,
+    chunk: int,
+    until: Callable[[dict[str, float]], bool] | None,
+    bar: Progress,
+    interrupt: Interrupt,
+    history: History,
+    checkpoints: Checkpoints | NoCheckpoints,
+) -> tuple[SearchState, str | None]:
+    """Launch after launch, from where the state is. The history grows as they end.
+
+    Unless `until` must decide first, one launch is in flight while the last one is looked at. A state that is to be
+    kept is not handed on before it is on disk, as its buffers are donated.
+    """
+    ahead = 0 if until is not None else 1
+    flying: deque[tuple[int, Metrics, Tally]] = deque()
+    launched, stopped = history.done, None
+
+    def enough(done: int) -> bool:
+        """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident."""
+        return until is not None and done > 0 and done % chunk == 0 and until({"iteration": done, **history.latest()})
+
+    if launched < iterations and enough(launched):  # a run that ended so ends so again
+        stopped = "until"
+    health, pace, lap = Health(state.tally if launched else None), Pace(runner.grain), CompileClock()
+    while flying or (launched < iterations and stopped is None):
+        hold = bool(flying) and checkpoints.due(launched)
+        if launched < iterations and stopped is None and not hold:
+            size = min(pace.length, iterations - launched, checkpoints.before_view(launched))
+            size = min(size, chunk - launched % chunk) if until else size
+            state, rows, tally = runner.launch(state, size)
+            launched += size
+            flying.append((launched, rows, tally))
+            if len(flying) <= ahead and launched < iterations:
+                continue
+        done, rows, tally = flying.popleft()
+        rows, tally = jax.device_get((rows, tally))  # waits for the device
+        size = done - history.done
+        history.append(jax.tree.map(lambda values: values[:size], rows))  # noqa: B023
+        pace.took(lap.read()[0], size)
+        health.check(done, tally)
+        checkpoints.passed(done)
+        bar.update(done, history.latest())
+        if interrupt.requested is not None:
+            stopped = interrupt.reason
+        elif enough(done):
+            stopped = "until"
+        elif not flying and launched < iterations and checkpoints.due(done):
+            checkpoints.keep(state, history)
+        lap = CompileClock()
+    jax.block_until_ready(state)
+    return state, stopped
+
+
+class Pace:
+    """How many iterations to launch at once: what takes about a second, so that signals need not wait for long."""
+
+    SECONDS = 1.0
+
+    def __init__(self, grain: int) -> None:
+        self.grain = self.length = grain
+
+    def took(self, seconds: float, iterations: int) -> None:
+        fitting = int(self.SECONDS * iterations / max(seconds, 1e-9))
+        length = min(fitting, 2 * self.length, LONGEST)
+        self.length = max(self.grain, length - length % self.grain)

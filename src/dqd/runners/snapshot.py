@@ -1,0 +1,192 @@
+"""A search at one moment, as files hold it: settings, metrics, elites. What a checkpoint and a saved result share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from dqd.archives.archive import Archive
+from dqd.archives.metrics import Metrics
+from dqd.inputs.names import METRICS
+from dqd.search.search import Search, SearchState
+from dqd.storage import record
+from dqd.storage.settings import describe
+
+Row = TypeVar("Row")
+
+ROWS = 1000  # about as many lines of metrics and of timings are kept
+SETTINGS = (  # what decides a result
+    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
+    *("archive_learning_rate", "archive_minimum", "qd_score_offset"),
+)
+
+
+def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str, Any]:
+    """Everything that decides a result but the seed, as JSON; and where it was computed."""
+    return describe(
+        {
+            "domain": domain,
+            "emitter": search.emitter,
+            "grid": archive.tessellation,
+            "x0": x0,
+            "bounds": search.bounds,
+            "initial_sigma": search.initial_sigma,
+            "archive_learning_rate": archive.learning_rate,
+            "archive_minimum": archive.minimum,
+            "qd_score_offset": archive.qd_score_offset,
+            "dtype": str(archive.solutions.dtype),
+            "jax": jax.__version__,
+            "device": jax.devices()[0].platform,
+        }
+    )
+
+
+def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
+    """About `count` of the rows, evenly spaced, the last one always. It depends on their number alone."""
+    every = max(1, len(rows) // count)
+    return [*rows[every - 1 :: every], *(rows[-1:] if len(rows) % every else ())]
+
+
+_metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen
+
+
+@dataclass(eq=False, repr=False)
+class Snapshot:
+    """One search: where it stands and how it came there."""
+
+    search: Search
+    state: SearchState
+    history: dict[str, np.ndarray]  # `iteration` and the metrics after it, one row each
+    seed: int
+    stopped: str | None  # None, "interrupted", "terminated" or "until"
+    seconds: float
+    compile_seconds: float
+
+    @property
+    def archive(self) -> Archive:
+        return self.state.archive
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        return _metrics(self.archive)
+
+    @property
+    def qd_score(self) -> float:
+        """Sum of (objective - offset) over the occupied cells, divided by the number of all cells."""
+        return float(self._metrics.qd_score)
+
+    @property
+    def coverage(self) -> float:
+        """Occupied cells in percent."""
+        return float(self._metrics.coverage)
+
+    @property
+    def best(self) -> float:
+        """Best objective ever evaluated."""
+        return float(self.archive.best)
+
+    @property
+    def mean(self) -> float:
+        """Mean objective of the elites."""
+        return float(self._metrics.mean)
+
+    @property
+    def iterations(self) -> int:
+        return int(self.state.iteration)
+
+    @property
+    def evaluations(self) -> int:
+        """Solutions evaluated, the initial population included."""
+        return self.state.tally.evaluations
+
+    @property
+    def gradients(self) -> int:
+        """Points at which a jacobian was computed."""
+        return self.state.tally.gradients
+
+    @property
+    def nonfinite(self) -> int:
+        """Evaluations and jacobians that were NaN or infinite, and cost themselves only."""
+        return self.state.tally.nonfinite
+
+    @property
+    def restarts(self) -> int:
+        return sum(self.restart_reasons.values())
+
+    @property
+    def restart_reasons(self) -> dict[str, int]:
+        """How often the emitters restarted, and why."""
+        return self.search.restarts(self.state)
+
+    def summary(self) -> dict[str, Any]:
+        """The metrics of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
+        counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
+        names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
+        values = {name: getattr(self, name) for name in names}
+        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in values.items()}
+
+    def files(self, solutions: bool = True, rows: int = ROWS) -> dict[str, Any]:
+        """What a checkpoint shows of this search."""
+        return {record.METRICS: record.to_lines(self._rows(rows)), record.ARCHIVE: self.archive.arrays(solutions)}
+
+    def view(self) -> dict[str, np.ndarray]:
+        """A small picture of the archive."""
+        return _view(self.archive.objective)
+
+    def _rows(self, count: int) -> Iterator[dict[str, float]]:
+        for i in thinned(range(len(self.history["iteration"])), count):
+            yield {"iteration": int(self.history["iteration"][i])} | {
+                name: float(self.history[name][i]) for name in METRICS
+            }
+
+
+@dataclass(eq=False, repr=False)
+class Snapshots:
+    """Several seeds side by side. `seconds` is the time of all of them together."""
+
+    search: Search
+    state: SearchState  # every leaf with a leading axis for the seeds
+    history: dict[str, np.ndarray]
+    seeds: list[int]
+    stopped: str | None
+    seconds: float
+    compile_seconds: float
+
+    def one(self, index: int) -> Snapshot:
+        """That of one seed: a copy, so it is made when asked for and not kept."""
+        state = jax.tree.map(lambda leaf: leaf[index], self.state)
+        history = {name: values[:, index] if values.ndim == 2 else values for name, values in self.history.items()}
+        times = (self.stopped, self.seconds, self.compile_seconds)
+        return Snapshot(self.search, state, history, self.seeds[index], *times)
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """The metrics of every seed, under `seed-S`."""
+        return {f"seed-{each.seed}": each.summary() for each in self._each()}
+
+    def files(self, solutions: bool = True, rows: int = ROWS) -> dict[str, Any]:
+        """What a checkpoint shows of every seed, under `seed-S/`."""
+        return {
+            f"seed-{each.seed}/{name}": content
+            for each in self._each()
+            for name, content in each.files(solutions, rows).items()
+        }
+
+    def view(self) -> dict[str, np.ndarray]:
+        """A small picture of every archive."""
+        views = dict(zip(self.seeds, map(_view, np.asarray(self.state.archive.objective)), strict=True))
+        return {f"seed-{seed}/{name}": array for seed, view in views.items() for name, array in view.items()}
+
+    def _each(self) -> Iterator[Snapshot]:
+        return map(self.one, range(len(self.seeds)))
+
+
+def _view(objective: Any) -> dict[str, np.ndarray]:
+    objective = np.asarray(objective)
+    cells = np.flatnonzero(objective > -np.inf)
+    return {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}

@@ -1,0 +1,1 @@
+"""Archives as files, without JAX."""

@@ -1,0 +1,154 @@
+"""An archive read back: NumPy arrays and the figures that follow from them. Never imports JAX.
+
+archive = dqd.load("runs/x")
+archive.qd_score, archive.best
+archive.retrieve([0.5, -1.0])
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dqd.tessellations.tessellation import Tessellation
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class SavedArchive:
+    """The elites of a run, in the order of their cells, and the cells they lie in. Checked when it is made."""
+
+    cell: np.ndarray  # (elites,)
+    objective: np.ndarray  # (elites,)
+    measures: np.ndarray  # (elites, k)
+    solutions: np.ndarray | None  # (elites, n), or None if they were not saved
+    found: np.ndarray | None  # (elites,) iteration, or None if that is not known
+    tessellation: Tessellation
+    qd_score_offset: float = 0.0
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of the run, if it was read from one
+    metrics: Sequence[Mapping[str, Any]] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.qd_score_offset):
+            raise ValueError(f"qd_score_offset: expected a finite number, got {self.qd_score_offset}")
+        _check_arrays(self)
+
+    @property
+    def num_cells(self) -> int:
+        return self.tessellation.num_cells
+
+    @property
+    def qd_score(self) -> float:
+        """Sum of (objective - offset) over the elites, divided by the number of all cells."""
+        return (math.fsum(self.objective.tolist()) - self.qd_score_offset * len(self)) / self.num_cells
+
+    @property
+    def coverage(self) -> float:
+        """Occupied cells in percent."""
+        return 100.0 * len(self) / self.num_cells
+
+    @property
+    def best(self) -> float:
+        """Objective of the best elite; -inf if there is none."""
+        return float(np.max(self.objective, initial=-np.inf))
+
+    @property
+    def mean(self) -> float:
+        """Mean objective of the elites; NaN if there is none."""
+        return math.fsum(self.objective.tolist()) / len(self) if len(self) else math.nan
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def retrieve(self, measures: Any) -> np.ndarray:
+        """The row of the elite in the cell of each row of measures, (b, k) or (k,); -1 where the cell is empty."""
+        rows = np.atleast_2d(np.asarray(measures, self.measures.dtype))
+        k = self.tessellation.num_measures
+        if rows.ndim != 2 or rows.shape[1] != k or not np.isfinite(rows).all():
+            raise ValueError(f"measures: expected finite numbers of shape (batch, {k}), got {np.shape(measures)}")
+        cells = self.tessellation.index_of(rows)
+        if not len(self):
+            return np.full(len(cells), -1)
+        row = np.minimum(np.searchsorted(self.cell, cells), len(self) - 1)
+        return np.where(self.cell[row] == cells, row, -1)
+
+    def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
+        """The arrays that a file holds, and that figures are drawn from."""
+        kept = {"objective": self.objective, "measures": self.measures}
+        kept |= {"solutions": self.solutions} if solutions and self.solutions is not None else {}
+        kept |= {"found": self.found} if self.found is not None else {}
+        return {
+            "cell": self.cell,
+            **kept,
+            **self.tessellation.arrays(),
+            "qd_score_offset": np.asarray([self.qd_score_offset], np.float64),
+        }
+
+    def columns(self, solutions: bool = True) -> dict[str, np.ndarray]:
+        """One column per number of an elite: cell, objective, measure_0..., solution_0..., found."""
+        columns = {"cell": self.cell, "objective": self.objective}
+        columns |= {f"measure_{j}": column for j, column in enumerate(self.measures.T)}
+        if solutions and self.solutions is not None:
+            columns |= {f"solution_{i}": column for i, column in enumerate(self.solutions.T)}
+        return columns if self.found is None else columns | {"found": self.found}
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per elite: cell, objective, measure_0..., solution_0..., found."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install 'dqd[pandas]'") from None
+        return pandas.DataFrame(self.columns())
+
+    def save(self, path: str | os.PathLike[str], *, solutions: bool = True) -> Path:
+        """Write a file that `dqd.load` reads: .parquet, .csv, .npz or .safetensors."""
+        from dqd.saved.save import save
+
+        return save(self, path, solutions=solutions)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """Heat map; written to `path` if one is given. Returns the matplotlib figure."""
+        from dqd.figures import draw, panels
+
+        figure = draw.heatmap(panels.heatmap(self.arrays(solutions=False)), **options)
+        if path is not None:
+            draw.save(figure, path)
+        return figure
+
+
+def _check_arrays(archive: SavedArchive) -> None:
+    """Shapes and types agree, numbers are finite, cells are in order, and elites lie in theirs."""
+    cell, objective, measures = archive.cell, archive.objective, archive.measures
+    elites = len(cell) if cell.ndim == 1 else -1
+    _check("cell", cell, "i", (elites,))
+    _check("objective", objective, "f", (elites,))
+    _check("measures", measures, "f", (elites, archive.tessellation.num_measures))
+    if archive.solutions is not None:
+        _check("solutions", archive.solutions, "f", (elites, *archive.solutions.shape[1:2]))
+    if archive.found is not None:
+        _check("found", archive.found, "i", (elites,))
+    if elites == 0:
+        return
+    if not np.all(np.diff(cell.astype(np.int64)) > 0) or cell[0] < 0 or cell[-1] >= archive.num_cells:
+        raise ValueError(f"cell: expected every cell once, in order, from 0 to {archive.num_cells - 1:,}")
+    wrong = np.flatnonzero(archive.tessellation.misplaced(cell, measures))
+    if len(wrong):
+        raise ValueError(f"measures: row {wrong[0]} does not lie in its cell ({len(wrong):,} rows do not)")
+
+
+def _check(name: str, array: np.ndarray, kind: str, shape: tuple[int, ...]) -> None:
+    meaning = {"f": "float32 or float64", "i": "int32 or int64"}[kind]
+    if array.dtype.kind != kind or array.dtype.itemsize not in (4, 8):
+        raise ValueError(f"{name}: expected {meaning}, got {array.dtype}")
+    if array.shape != shape or (name == "solutions" and array.ndim != 2):
+        raise ValueError(f"{name}: expected shape {shape}, one row per elite, got {array.shape}")
+    if kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")

@@ -1,0 +1,149 @@
+"""Archives read back: from the folder of a run, from the files that `export` writes, from pyribs. Never imports JAX."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
+from dqd.saved.archive import SavedArchive
+from dqd.saved.save import Source, by_suffix
+from dqd.storage import record
+from dqd.tessellations import kinds
+from dqd.tessellations.grid import Grid
+from dqd.tessellations.tessellation import Tessellation
+
+
+def load(path: Source) -> SavedArchive:
+    """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported."""
+    folder, _ = record.locate(Path(path))
+    if folder.is_dir():
+        run = record.read(path)
+        offset = run.config.get("qd_score_offset", 0.0)
+        return _archive(path, {"qd_score_offset": offset, **run.arrays}, run.config, run.metrics)
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{os.fspath(path)}: there is no such run or file")
+    return _archive(path, _reader(path)(path))
+
+
+def _archive(path: Source, arrays: Mapping[str, Any], config: Any = None, metrics: Any = None) -> SavedArchive:
+    missing = [name for name in ("cell", "objective", "measures") if name not in arrays]
+    if missing:
+        raise UnreadableError(path, f"{', '.join(missing)} missing", "expected an archive that dqd wrote")
+    try:
+        return SavedArchive(
+            cell=np.asarray(arrays["cell"]),
+            objective=np.asarray(arrays["objective"]),
+            measures=np.asarray(arrays["measures"]),
+            solutions=arrays.get("solutions"),
+            found=arrays.get("found"),
+            tessellation=kinds.from_arrays(arrays),
+            qd_score_offset=_floats(arrays.get("qd_score_offset", 0.0))[0],
+            config=config or {},
+            metrics=metrics or [],
+        )
+    except (ValueError, TypeError, OverflowError, IndexError) as error:
+        raise UnreadableError(path, str(error), "expected an archive that dqd wrote") from None
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.asarray(values, np.float64).reshape(-1))
+
+
+def _reader(path: Source) -> Callable[[Source], dict[str, Any]]:
+    readers: dict[str, Callable[[Source], dict[str, Any]]] = {
+        ".safetensors": load_safetensors,
+        ".npz": load_npz,
+        ".csv": lambda path: _from_columns(path, *load_csv(path)),
+        ".parquet": lambda path: _from_columns(path, *load_parquet(path)),
+    }
+    return by_suffix(path, readers)
+
+
+def _from_columns(path: Source, about: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A table as the arrays of an archive; their types are those that the table names."""
+    types = about.get("types")
+    if not isinstance(types, dict) or not set(map(str, types.values())) <= {"float32", "float64", "int32", "int64"}:
+        raise UnreadableError(path, "the grid is missing", "dqd.from_pyribs reads tables without one, given the grid")
+    arrays: dict[str, Any] = {name: value for name, value in about.items() if name != "types"}
+    single = {"cell": "cell", "objective": "objective", "found": "found"}
+    try:
+        many = {"measures": _numbered(columns, "measure"), "solutions": _numbered(columns, "solution")}
+    except ValueError as error:
+        raise UnreadableError(path, str(error), "the file was changed") from None
+    for name, kind in types.items():
+        if name in single and name in columns:
+            arrays[name] = _exactly(path, name, columns[name], kind)
+        elif parts := many.get(name):
+            arrays[name] = _exactly(path, name, np.stack(parts, axis=1), kind)
+    return arrays
+
+
+def _exactly(path: Source, name: str, values: np.ndarray, kind: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        exact = values.astype(kind)
+    if not np.array_equal(exact.astype(values.dtype), values):
+        raise UnreadableError(path, f"{name} does not fit {kind}", "the file was changed")
+    return np.ascontiguousarray(exact)
+
+
+def _numbered(columns: Mapping[str, np.ndarray], name: str) -> list[np.ndarray]:
+    """name_0, name_1, ... without a gap."""
+    there = {column for column in columns if re.fullmatch(rf"{name}_\d+", column)}
+    names = [f"{name}_{i}" for i in range(len(there))]
+    missing = [column for column in names if column not in there]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing among {len(there):,} columns {name}_...")
+    return [columns[column] for column in names]
+
+
+# Others' archives -----------------------------------------------------------------------------------------------------
+
+
+def from_pyribs(frame: Any, grid: Tessellation | tuple[Any, Any, Any]) -> SavedArchive:
+    """An archive of pyribs: the DataFrame of `archive.data(return_type="pandas")`, or the path of its CSV.
+
+    `grid` is a `dqd.Grid` or (lower, upper, shape). Elites are placed anew by their measures, and the best of each cell
+    is kept, so the grid may differ from the one they come from.
+    """
+    cells = Grid(*grid) if isinstance(grid, tuple | list) else grid
+    if isinstance(frame, str | os.PathLike):
+        _, columns = load_csv(frame, ("objective", "measures", "measure", "behavior", "solution"))
+    elif hasattr(frame, "keys"):
+        columns = {str(name): np.asarray(frame[name]) for name in frame}
+    else:
+        raise TypeError(f"from_pyribs: expected a DataFrame or the path of a CSV, got {type(frame).__name__}")
+    measures = next((parts for name in ("measures", "measure", "behavior") if (parts := _numbered(columns, name))), [])
+    solutions = _numbered(columns, "solution")
+    if "objective" not in columns or not measures or not solutions:
+        names = ", ".join(list(columns)[:8])
+        raise ValueError(f"from_pyribs: expected columns objective, measures_0... and solution_0..., got {names}")
+    if len(measures) != cells.num_measures:
+        raise ValueError(f"from_pyribs: the grid has {cells.num_measures} measures, the archive {len(measures)}")
+    return _placed(columns["objective"], np.stack(measures, 1), np.stack(solutions, 1), cells)
+
+
+def _placed(objective: np.ndarray, measures: np.ndarray, solutions: np.ndarray, cells: Tessellation) -> SavedArchive:
+    """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
+    objective, measures, solutions = map(_floating, (objective, measures, solutions))
+    if not (np.isfinite(objective).all() and np.isfinite(measures).all() and np.isfinite(solutions).all()):
+        raise ValueError("from_pyribs: expected finite numbers, got NaN or infinity")
+    cell = cells.index_of(measures)
+    order = np.lexsort((np.arange(len(cell)), -objective, cell))
+    best = order[np.unique(cell[order], return_index=True)[1]]
+    return SavedArchive(cell[best], objective[best], measures[best], solutions[best], None, cells)
+
+
+def _floating(array: np.ndarray) -> np.ndarray:
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.float64
+    try:
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        return np.ascontiguousarray(array, kind)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"from_pyribs: expected real numbers, got others ({error})") from None

@@ -1,0 +1,34 @@
+"""The random numbers of a search, drawn for a block of iterations at once: many small draws take longer than one.
+
+Blocks begin at multiples of their length, so a number does not depend on where a chunk of iterations begins or ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.search.search import Search, SearchState
+
+LONGEST = 25  # iterations
+LARGEST = 4 * 2**20  # bytes; more would leave the processor's caches
+
+
+def block_length(search: Search, state: SearchState, seeds: int = 1) -> int:
+    """Iterations of a block: fewer where an iteration needs many numbers."""
+    noise = jax.eval_shape(search.noise, state, 1)
+    size = seeds * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
+    return max(1, min(LONGEST, LARGEST // max(size, 1)))
+
+
+def draw(search: Search, state: SearchState, begin: Array, length: int) -> Any:
+    """Random numbers of the `length` iterations after `begin`."""
+    return jax.vmap(lambda i: search.noise(state, begin + 1 + i))(jnp.arange(length))
+
+
+def at(block: Any, place: Array) -> Any:
+    """Of a block, the numbers of one iteration."""
+    return jax.tree.map(lambda numbers: numbers[place], block)

@@ -1,0 +1,197 @@
+"""A search is an archive and an emitter in motion. One iteration is four pure half-steps with two evaluations between:
+
+    ask_dqd -> points          evaluate with jacobians   tell_dqd (points enter the archive)
+    ask     -> solutions       evaluate                  tell     (solutions enter the archive, the emitter learns)
+
+`step` is their composition. The compiled runner scans `step`; the host shell calls the same half-steps around any
+evaluator. All random numbers of iteration i come from the search key folded with i.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.compiler.unfused import apart
+from dqd.domains.domain import Evaluator
+from dqd.emitters.emitter import Emitter
+from dqd.tessellations.tessellation import Tessellation
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace
+
+# What of a state no search ever changes.
+FIXED = (
+    ".key",
+    ".x0",
+    *(f".archive.{name}" for name in ("tessellation", "learning_rate", "minimum", "qd_score_offset")),
+)
+
+
+@pytree
+class SearchState:
+    """Everything that changes: one pytree, one checkpoint."""
+
+    archive: Archive
+    emitter: Any
+    key: Array
+    x0: Array  # (n,)
+    iteration: Array  # iterations completed
+    tally: Tally
+
+
+@pytree
+class Tally:
+    """What a search counts. Counts outgrow 32 bits: each is high * 2**20 + low. Read is the sum over all seeds."""
+
+    words: Array  # (..., 5, 2) for each count high and low
+
+    @staticmethod
+    def zero() -> Tally:
+        return Tally(jnp.zeros((5, 2), jnp.int32))
+
+    def plus(self, *counts: Array | int) -> Tally:
+        """More evaluations, gradients, lost jacobians, finite candidates, and candidates outside the grid."""
+        low = self.words[:, 1] + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts])
+        return Tally(jnp.stack([self.words[:, 0] + (low >> 20), low & (2**20 - 1)], axis=1))
+
+    @property
+    def evaluations(self) -> int:
+        """Solutions evaluated, the initial population included."""
+        return self._read(0)
+
+    @property
+    def gradients(self) -> int:
+        """Points with a jacobian."""
+        return self._read(1)
+
+    @property
+    def lost_jacobians(self) -> int:
+        """Points whose jacobian alone was not finite."""
+        return self._read(2)
+
+    @property
+    def finite(self) -> int:
+        """Candidates of which all numbers were finite."""
+        return self._read(3)
+
+    @property
+    def outside(self) -> int:
+        """Of these, the ones whose measures lay outside the grid."""
+        return self._read(4)
+
+    @property
+    def nonfinite(self) -> int:
+        """Evaluations that were not finite, a point once whatever of it was not."""
+        return self.evaluations - self.finite + self.lost_jacobians
+
+    def _read(self, number: int) -> int:
+        high, low = np.asarray(self.words)[..., number, :].reshape(-1, 2).sum(axis=0, dtype=np.int64).tolist()
+        return (high << 20) + low
+
+
+@pytree
+class Search:
+    """The description of a search. `bounds` are (lower, upper) for solutions and hold in every phase."""
+
+    emitter: Emitter
+    bounds: tuple[Array, Array] | None = None
+    initial_sigma: float = 1.0
+
+    def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
+        x0 = self._inside(x0)
+        emitter = self.emitter.init(x0, archive.tessellation.num_measures)
+        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), Tally.zero())
+
+    # Before iteration 1 -----------------------------------------------------------------------------------------------
+
+    def ask_initial(self, state: SearchState) -> Array:
+        """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is."""
+        shape = (self.emitter.initial_population, state.x0.size)
+        normals = jax.random.normal(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
+        return self._inside(state.x0 + self.initial_sigma * normals)
+
+    def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
+        archive, result = state.archive.add(solutions, evaluation, iteration=0)
+        return replace(state, archive=archive, tally=_counted(state, result))
+
+    # One iteration ----------------------------------------------------------------------------------------------------
+
+    def noise(self, state: SearchState, iteration: Array) -> Any:
+        """The random numbers of one iteration; the first has number 1."""
+        key = jax.random.fold_in(state.key, iteration)
+        noise = self.emitter.noise(key, state.x0.size, state.archive.tessellation.num_measures)
+        return jax.tree.map(lambda numbers: numbers.astype(state.x0.dtype), noise)
+
+    def ask_dqd(self, state: SearchState, noise: Any) -> Points:
+        points = self.emitter.points(state.emitter, state.archive, noise)
+        return replace(points, solutions=self._inside(points.solutions))
+
+    def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
+        if self.emitter.num_points == 0:
+            return state
+        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
+        return replace(state, archive=archive, tally=_counted(state, result, points, evaluation))
+
+    def ask(
+        self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
+    ) -> tuple[SearchState, Proposal]:
+        emitter, proposal = apart(
+            _always(state), self.emitter.ask, state.emitter, state.archive, points, evaluation, noise
+        )
+        return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(proposal.solutions))
+
+    def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
+        iteration = state.iteration + 1
+        archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
+        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
+        return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=_counted(state, result))
+
+    def step(self, state: SearchState, evaluator: Evaluator, noise: Any) -> SearchState:
+        """One iteration around an evaluator that JAX can trace."""
+        points = self.ask_dqd(state, noise)
+        evaluation = no_evaluation(state.archive.tessellation, state.x0)
+        if self.emitter.num_points:
+            evaluation = apart(_always(state), evaluator.evaluate_with_jacobian, points.solutions)
+            evaluation = evaluation.astype(state.x0.dtype)
+        state = self.tell_dqd(state, points, evaluation)
+        state, proposal = self.ask(state, points, evaluation, noise)
+        evaluation = apart(_always(state), evaluator.evaluate, proposal.solutions)
+        return self.tell(state, proposal, evaluation.astype(state.x0.dtype))
+
+    def restarts(self, state: SearchState) -> dict[str, int]:
+        """How often the emitters started anew, by reason."""
+        return {reason: int(count) for reason, count in self.emitter.restarts(state.emitter).items()}
+
+    def _inside(self, solutions: Array) -> Array:
+        return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
+
+
+def _counted(
+    state: SearchState, result: AddResult, points: Points | None = None, evaluation: Evaluation | None = None
+) -> Tally:
+    """A batch has been judged; of points, only those that were wanted count."""
+    finite = result.cell < state.archive.num_cells
+    figures = (_sum(finite), _sum(result.outside))
+    if points is None or evaluation is None or evaluation.jacobian is None:
+        return state.tally.plus(finite.size, 0, 0, *figures)
+    lost = points.mask & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+    wanted = _sum(points.mask)
+    return state.tally.plus(wanted, wanted, _sum(lost), *figures)
+
+
+def _sum(mask: Array) -> Array:
+    return jnp.sum(mask, dtype=jnp.int32)
+
+
+def _always(state: SearchState) -> Array:
+    return state.iteration >= 0  # true, but not for the compiler
+
+
+def no_evaluation(tessellation: Tessellation, x0: Array) -> Evaluation:
+    """What is known of zero points."""
+    k = tessellation.num_measures
+    return Evaluation(jnp.zeros(0, x0.dtype), jnp.zeros((0, k), x0.dtype), jnp.zeros((0, 1 + k, x0.size), x0.dtype))

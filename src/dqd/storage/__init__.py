@@ -1,0 +1,1 @@
+"""A run on disk: plain files that survive a crash. Never imports JAX."""

