@@ -16,6 +16,7 @@ from small import illuminate as run
 import dqd
 from dqd.archives import Archive
 from dqd.emitters.gradient_operator import Branching
+from dqd.inputs.layout import Layout
 from dqd.inputs.names import METRICS
 from dqd.storage import record
 from dqd.types import AddResult, Evaluation, Points
@@ -428,3 +429,11 @@ def test_a_finished_archive_of_full_size_is_true(domain):
     cells = np.asarray(domain.grid().index_of(jnp.asarray(elites.measures)))
     np.testing.assert_array_equal(cells, elites.cell)
     assert len(elites) > 300
+
+
+@pytest.mark.x64
+def test_a_start_of_python_numbers_has_the_full_precision():
+    """A broadcast Python number is weakly typed: JAX would let it become float32."""
+    x0 = jnp.broadcast_to(jnp.asarray(0.5), (3,))
+    assert x0.weak_type
+    assert Layout.of(x0)[1].dtype == jnp.float64

@@ -30,7 +30,7 @@ from conformance.table import (
 import dqd
 from dqd.archives import Archive
 from dqd.emitters.combine import Combined, Replicated
-from dqd.runners.compiled import start_seed
+from dqd.runners.compiled import run_chunk, start_seed
 from dqd.search.search import Search
 from dqd.search.walk import Walk
 from dqd.storage import record
@@ -53,6 +53,21 @@ def compiled():
     jax.monitoring.register_event_duration_secs_listener(listen)
     yield programs
     jax.monitoring.unregister_event_duration_listener(listen)
+
+
+# Precision ------------------------------------------------------------------------------------------------------------
+
+
+@every_emitter
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_a_search_has_the_precision_of_its_start_and_of_nothing_else(name, dtype):
+    """Traced only: whatever an iteration returns has the types that it was given."""
+    x0 = jnp.zeros(N, dtype)
+    archive = Archive.empty(sphere_grid, N, dtype=dtype)
+    state = jax.eval_shape(start_seed, Search(EMITTERS[name]()), archive, x0, 0, sphere)
+    after, _, _ = jax.eval_shape(functools.partial(run_chunk, batched=False), Search(EMITTERS[name]()), state, sphere, 1)
+    assert jax.tree.map(lambda leaf: leaf.dtype, after) == jax.tree.map(lambda leaf: leaf.dtype, state)
+    assert after.archive.solutions.dtype == dtype
 
 
 # Compilation ----------------------------------------------------------------------------------------------------------

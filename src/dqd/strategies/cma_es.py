@@ -59,7 +59,7 @@ class CMAES:
 
     def gap(self, d: int) -> float:
         """Evaluations between decompositions: 0.5 lambda / (d (c1 + cmu)), constants at mu = lambda / 2."""
-        weights = _weights(self.population // 2, self.population)
+        weights = _weights(self.population // 2, self.population, np.float64)
         c1, cmu = _rates(_number(1 / (weights * weights).sum()), d)
         return 0.5 * self.population / (d * (c1 + cmu))
 
@@ -121,7 +121,7 @@ class CMAES:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         d = state.mean.size
         evaluations = state.evaluations + self.population
-        by_rank = _weights(parents, self.population)
+        by_rank = _weights(parents, self.population, state.mean.dtype)
         mueff = _number(1 / (by_rank * by_rank).sum())
         w = jnp.asarray(by_rank, state.mean.dtype)[ranks]  # (lambda,)
         cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
@@ -183,12 +183,14 @@ class CMAES:
         )
 
 
-def _weights(parents: Array | int, population: int) -> Any:
+def _weights(parents: Array | int, population: int, dtype: Any) -> Any:
     """Recombination weights from best to worst, eq. 49 (positive part). Constants if the number of parents is one."""
-    xp: Any = np if isinstance(parents, int) else jnp
     rank = np.arange(population)
-    parents = xp.maximum(parents, 1)
-    raw = xp.where(rank < parents, xp.log(parents + 0.5) - np.log(rank + 1.0), 0)
+    if isinstance(parents, int):
+        raw = np.where(rank < max(parents, 1), np.log(max(parents, 1) + 0.5) - np.log(rank + 1.0), 0)
+    else:
+        counted = jnp.maximum(parents, 1).astype(dtype)
+        raw = jnp.where(rank < counted, jnp.log(counted + 0.5) - np.log(rank + 1.0).astype(dtype), 0)
     return raw / raw.sum()
 
 
