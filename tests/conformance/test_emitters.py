@@ -62,10 +62,9 @@ def compiled():
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_a_search_has_the_precision_of_its_start_and_of_nothing_else(name, dtype):
     """Traced only: whatever an iteration returns has the types that it was given."""
-    x0 = jnp.zeros(N, dtype)
-    archive = Archive.empty(sphere_grid, N, dtype=dtype)
-    state = jax.eval_shape(start_seed, Search(EMITTERS[name]()), archive, x0, 0, sphere)
-    after, _, _ = jax.eval_shape(functools.partial(run_chunk, batched=False), Search(EMITTERS[name]()), state, sphere, 1)
+    search, archive = Search(EMITTERS[name]()), Archive.empty(sphere_grid, N, dtype=dtype)
+    state = jax.eval_shape(start_seed, search, archive, jnp.zeros(N, dtype), 0, sphere)
+    after, _, _ = jax.eval_shape(functools.partial(run_chunk, batched=False), search, state, sphere, 1)
     assert jax.tree.map(lambda leaf: leaf.dtype, after) == jax.tree.map(lambda leaf: leaf.dtype, state)
     assert after.archive.solutions.dtype == dtype
 

@@ -32,7 +32,8 @@ class Layout:
         if not leaves:
             raise ValueError("x0: expected an array or a pytree of arrays, got nothing")
         arrays = [_number_array("x0", leaf) for leaf in leaves]
-        dtype = jnp.result_type(jnp.float32, *(array.dtype for array in arrays)) if _all_float(arrays) else jnp.zeros(0).dtype
+        dtypes = [array.dtype for array in arrays]  # of arrays themselves, weakly typed ones would lose theirs
+        dtype = jnp.result_type(jnp.float32, *dtypes) if _all_float(arrays) else jnp.zeros(0).dtype
         flat = jnp.concatenate([jnp.asarray(array, dtype).reshape(-1) for array in arrays])
         if flat.size == 0:
             raise ValueError("x0: a solution needs at least one number")
