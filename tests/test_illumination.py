@@ -282,7 +282,7 @@ def test_a_folder_that_is_no_record_is_named(tmp_path):
 
 
 def test_acceptance_thresholds_are_settings_of_the_archive():
-    result = run(archive_learning_rate=0.1, archive_minimum=0.0)
+    result = run(threshold=dqd.Threshold(0.1, 0.0))
     assert result.archive.threshold is not None
     stored = np.asarray(result.archive.objective)
     held = stored > -np.inf

@@ -14,13 +14,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dqd.archives import Archive as Archive
-    from dqd.archives import Grid as Grid
+    from dqd.archives import Threshold as Threshold
     from dqd.ask_tell import AskTell as AskTell
     from dqd.domains import Arm as Arm
     from dqd.domains import Domain as Domain
-    from dqd.domains import Evaluator as Evaluator
     from dqd.domains import LinearProjection as LinearProjection
     from dqd.domains import check_jacobian as check_jacobian
+    from dqd.domains.evaluator import Evaluator as Evaluator
+    from dqd.domains.evaluator import evaluator as evaluator
+    from dqd.domains.problem import Problem as Problem
     from dqd.emitters import cma_me as cma_me
     from dqd.emitters import cma_mega as cma_mega
     from dqd.emitters import cma_mega_adam as cma_mega_adam
@@ -35,18 +37,24 @@ if TYPE_CHECKING:
     from dqd.illumination import illuminate as illuminate
     from dqd.result import Result as Result
     from dqd.result import Results as Results
+    from dqd.runners.sharded import Devices as Devices
     from dqd.safe import UnreadableError as UnreadableError
     from dqd.saved.archive import SavedArchive as SavedArchive
     from dqd.saved.load import from_pyribs as from_pyribs
     from dqd.saved.load import load as load
     from dqd.search.health import NonFiniteError as NonFiniteError
+    from dqd.storage.folder import Folder as Folder
+    from dqd.tessellations import Grid as Grid
+    from dqd.tessellations import Tessellation as Tessellation
     from dqd.types import Evaluation as Evaluation
     from dqd.workers.failures import EvaluationError as EvaluationError
 
 _HOMES = {
-    "dqd.archives": ("Archive", "Grid"),
+    "dqd.archives": ("Archive", "Threshold"),
     "dqd.ask_tell": ("AskTell",),
-    "dqd.domains": ("Arm", "Domain", "Evaluator", "LinearProjection", "check_jacobian"),
+    "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
+    "dqd.domains.evaluator": ("Evaluator", "evaluator"),
+    "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "cma_me",
         "cma_mega",
@@ -65,6 +73,9 @@ _HOMES = {
     "dqd.result": ("Result", "Results"),
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),
+    "dqd.runners.sharded": ("Devices",),
+    "dqd.storage.folder": ("Folder",),
+    "dqd.tessellations": ("Grid", "Tessellation"),
     "dqd.safe": ("UnreadableError",),
     "dqd.saved.archive": ("SavedArchive",),
     "dqd.types": ("Evaluation",),
@@ -76,6 +87,8 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         return getattr(importlib.import_module(_HOME_OF[name]), name)
+    if name == "record":  # how a run lies on disk
+        return importlib.import_module("dqd.storage.record")
     import difflib
 
     near = difflib.get_close_matches(name, __all__, n=1)

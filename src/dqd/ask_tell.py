@@ -13,13 +13,13 @@ cells; `archive` and `result` copy what was found.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
+from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
@@ -46,8 +46,7 @@ class AskTell:
         seed: int = 0,
         bounds: Any = None,
         initial_sigma: float = 1.0,
-        archive_learning_rate: float = 1.0,
-        archive_minimum: float = -math.inf,
+        threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
     ) -> None:
         cache.enable()
@@ -61,8 +60,7 @@ class AskTell:
         archive = Archive.empty(
             tessellation,
             flat.size,
-            learning_rate=archive_learning_rate,
-            minimum=archive_minimum,
+            threshold=threshold,
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )

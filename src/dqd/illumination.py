@@ -6,155 +6,177 @@ What the user gave is checked, a runner is chosen (`runners.runner` says what th
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.domain import Domain
+from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import as_domain, check_score
+from dqd.domains.problem import Problem
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
 from dqd.runners.compiled import Compiled, run_chunk, start_seeds
-from dqd.runners.hosted import Elsewhere
+from dqd.runners.hosted import Hosted, described, named
 from dqd.runners.loop import advance
-from dqd.runners.progress import CompileClock, Interrupt, Progress
+from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
 from dqd.runners.runner import Runner
-from dqd.runners.sharded import Sharded, mesh_of
+from dqd.runners.sharded import Devices, Sharded
 from dqd.runners.snapshot import settings
 from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
+from dqd.storage.folder import Folder
 from dqd.storage.record import with_versions
 from dqd.storage.settings import describe
 from dqd.storage.writer import Writer
 from dqd.tessellations.tessellation import Tessellation, check_tessellation
 from dqd.types import Score
+from dqd.workers.workers import Workers
+
+Until = Callable[[dict[str, float]], bool | None]
+Where = Workers | Devices | Executor | Callable[[], Executor] | str
+ENDED_BY_SIGNAL = ("interrupted", "terminated")  # judging elites again would keep the signal waiting
 
 
 class Terminated(SystemExit):
     """SIGTERM came: the run is on disk, and the program ends with code 143 unless this is caught."""
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: Result | Results) -> None:
         super().__init__(143)
         self.result = result
 
 
+@overload
 def illuminate(
-    score: Score | Domain | None,
+    score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter,
-    tessellation: Tessellation,
+    tessellation: Tessellation | None = None,
     *,
-    x0: Any,
+    x0: Any = None,
+    iterations: int = 1000,
+    seed: int | None = None,
+    seeds: None = None,
+    bounds: Any = None,
+    initial_sigma: float | None = None,
+    threshold: Threshold = ...,
+    qd_score_offset: float = 0.0,
+    where: Where | None = None,
+    out: str | os.PathLike[str] | Folder | None = None,
+    until: Until | None = None,
+    chunk: int | None = None,
+    progress: bool | None = None,
+) -> Result: ...
+
+
+@overload
+def illuminate(
+    score: Score | Domain | Evaluator | Problem[Any],
+    emitter: Emitter,
+    tessellation: Tessellation | None = None,
+    *,
+    seeds: Sequence[int],
+    x0: Any = None,
+    iterations: int = 1000,
+    bounds: Any = None,
+    initial_sigma: float | None = None,
+    threshold: Threshold = ...,
+    qd_score_offset: float = 0.0,
+    where: Where | None = None,
+    out: str | os.PathLike[str] | Folder | None = None,
+    until: Until | None = None,
+    chunk: int | None = None,
+    progress: bool | None = None,
+) -> Results: ...
+
+
+def illuminate(
+    score: Score | Domain | Evaluator | Problem[Any],
+    emitter: Emitter,
+    tessellation: Tessellation | None = None,
+    *,
+    x0: Any = None,
     iterations: int = 1000,
     seed: int | None = None,
     seeds: Sequence[int] | None = None,
-    evaluator: Any = None,
-    executor: Any = None,
-    evaluation_chunk: int | None = None,
-    timeout: float | None = None,
-    on_failure: str = "raise",
-    insecure: bool = False,
-    devices: int | Sequence[jax.Device] | None = None,
-    out: str | os.PathLike[str] | None = None,
     bounds: Any = None,
-    initial_sigma: float = 1.0,
-    archive_learning_rate: float = 1.0,
-    archive_minimum: float = -math.inf,
+    initial_sigma: float | None = None,
+    threshold: Threshold = Threshold(),  # noqa: B008 - frozen
     qd_score_offset: float = 0.0,
-    until: Callable[[dict[str, float]], bool] | None = None,
-    progress: bool | None = None,
+    where: Where | None = None,
+    out: str | os.PathLike[str] | Folder | None = None,
+    until: Until | None = None,
     chunk: int | None = None,
-    checkpoint_seconds: float = 60.0,
-    about: Mapping[str, Any] | None = None,
-) -> Any:
+    progress: bool | None = None,
+) -> Result | Results:
     """Find the best solution for every combination of measures.
 
     Args:
-        score: one solution -> (objective, measures), written in jax.numpy; or a Domain. The objective is maximised.
-            None if there is an evaluator.
+        score: one solution -> (objective, measures), written in jax.numpy; or a `dqd.Domain`. The objective is
+            maximised. What JAX cannot trace (NumPy, PyTorch, a simulator) comes as `dqd.evaluator(f)`, a function of a
+            whole batch, or as any `dqd.Evaluator`. A Problem, such as those of `dqd.latent`, brings its own grid, start
+            and bounds, and the judge of what counts in the end.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
-        tessellation: the cells of measure space, a `dqd.Grid`.
+        tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
-            is given the flat vector).
+            or an evaluator is given flat vectors).
+        iterations: how many in all. Another number compiles nothing anew.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
-        evaluator: instead of score, a plain function of a batch, NumPy (b, n) -> objective (b,), measures (b, k) and,
-            for algorithms with gradients, jacobian (b, 1 + k, n); or a `dqd.Evaluator`.
-        executor: where to evaluate: a concurrent.futures.Executor, a function that makes one (which is called again
-            when its workers die), a distributed.Client, or the address of a Dask scheduler.
-        evaluation_chunk: solutions per call of the evaluator: by default the whole batch in this process, 4 for a
-            worker. Workers come and go without changing the result; this number may change its rounding.
-        timeout: seconds until an evaluation, of a chunk or alone, counts as hanging.
-        on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
-        insecure: allow unencrypted tcp:// to a scheduler on another machine.
-        devices: how many devices, or which: they share the seeds, or else the emitters' copies and the evaluations.
-            Their number may change how results round, also when a run in `out` goes on.
-        out: a folder for the record of the run. If it holds a run of the same settings, that run goes on; a finished
-            one is returned at once.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
-        initial_sigma: standard deviation of the initial population around x0, for algorithms that have one.
-        archive_learning_rate, archive_minimum: acceptance threshold of the archive (CMA-MAE); default MAP-Elites.
+        initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
+            have one; default 1.
+        threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
+        where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
+            `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
+            `dqd.Devices(8)`: on several devices of this machine.
+        out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
+            the same settings, that run is resumed; a finished one is returned at once.
         until: called with the metrics at every multiple of `chunk` iterations; True ends the run early.
-        progress: show it (default), or not.
         chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
-        checkpoint_seconds: time between two checkpoints in `out`; longer where they would take more than 1 % of it.
-            0 writes one at every look.
-        about: words of your own for config.json.
+        progress: show it (default), or not.
 
     The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
     writes a checkpoint and ends the program with code 143.
+
+    >>> import jax.numpy as jnp
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10])
+    >>> result = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=jnp.zeros(5), iterations=100, progress=False)
+    >>> bool(result.coverage > 50)
+    True
     """
     cache.enable()
-    check_emitter("emitter", emitter)
-    check_tessellation(tessellation)
-    check_initial_sigma(initial_sigma)
     check_arguments(iterations, seed, seeds, chunk)
-    if not checkpoint_seconds >= 0:
-        raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
-    layout, flat = Layout.of(x0)
-    batched = seeds is not None
-    elsewhere = Elsewhere(evaluator, executor, evaluation_chunk, timeout, on_failure, insecure, out)
-    problem: Any = evaluator
-    if evaluator is None:
-        problem = as_domain(score, layout)
-        check_score(problem, flat, tessellation)
-    elif score is not None:
-        raise ValueError("score and evaluator: give one of them; score is None where evaluations happen elsewhere")
-    search = Search(emitter, layout.flatten_bounds(bounds), float(initial_sigma))
-    numbers = [int(s) for s in seeds] if seeds is not None else [0 if seed is None else int(seed)]
-    archive = Archive.empty(
-        tessellation,
-        flat.size,
-        learning_rate=archive_learning_rate,
-        minimum=archive_minimum,
-        qd_score_offset=qd_score_offset,
-        dtype=flat.dtype,
-    )
-    clock = CompileClock()
-
+    task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset)
+    numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
+    folder, clock = Folder.of(out), CompileClock()
     with contextlib.ExitStack() as stack:
-        runner = _runner(search, problem, tessellation, batched, devices, elsewhere)
+        runner = task.runner(_place(where), seeds is not None, folder)
         stack.enter_context(contextlib.closing(runner))
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
-        if out is not None:
-            seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
-            asked = describe(about or {}) | settings(search, archive, flat, elsewhere.described(problem)) | seeding
+        if folder is not None:
+            seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
+            asked = describe(folder.about) | task.settings(_place(where)) | seeding
             config = with_versions({**asked, "iterations": int(iterations)})
-            checkpoints = Checkpoints(
-                stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, search, runner.grain
-            )
-        beginning = (archive, flat, jnp.asarray(numbers if batched else numbers[0]))
-        state, history = checkpoints.restore(archive, flat) or (runner.start(*beginning), History())
-        interrupt = stack.enter_context(Interrupt(resumable=out is not None))
+            writer = stack.enter_context(Writer(folder.path))
+            checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, clock, task.search, runner.grain)
+        beginning = (task.archive, task.x0, jnp.asarray(numbers[0] if seeds is None else numbers))
+        state, history = checkpoints.restore(task.archive, task.x0) or (runner.start(*beginning), History())
+        interrupt = stack.enter_context(Interrupt(resumable=folder is not None))
         state, stopped = advance(
             runner,
             state,
@@ -168,30 +190,90 @@ def illuminate(
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
-    found = (stopped, *clock.read(), layout, elsewhere.named(problem))
+    found = (stopped, *clock.read(), task.layout, named(task.problem))
     result: Result | Results
-    if batched:
-        result = Results(search, state, history.arrays(), numbers, *found)
+    if seeds is None:
+        judged = task.judged(state.archive, progress) if stopped not in ENDED_BY_SIGNAL else None
+        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged)
     else:
-        result = Result(search, state, history.arrays(), numbers[0], *found)
+        result = Results(task.search, state, history.arrays(), numbers, *found)
     if stopped == "terminated":
         raise Terminated(result)
     return result
 
 
-def _runner(
-    search: Search, problem: Any, tessellation: Tessellation, batched: bool, devices: Any, elsewhere: Elsewhere
-) -> Runner:
-    """What advances the search: `start` it, `launch` some iterations, `close` it."""
-    if not elsewhere.wanted:
-        if devices is None:
-            return Compiled(search, problem, batched)
-        return Sharded(search, problem, batched, mesh_of(devices))
-    if devices is not None:
-        raise ValueError("devices: they share what is compiled; evaluations elsewhere are shared by an executor")
-    if batched:
-        raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
-    return elsewhere.runner(search, problem, tessellation)
+@dataclass(frozen=True)
+class _Task:
+    """What is to be searched, checked."""
+
+    problem: Domain | Evaluator
+    search: Search
+    archive: Archive  # empty
+    x0: Array  # flat
+    layout: Layout
+    given: Problem[Any] | None  # whose judges have the last word
+
+    def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
+        """What counts in the end, if that is not what the search found."""
+        if self.given is None or not self.given.judges or not len(archive):
+            return None
+        return self.given.judged(archive, judging(progress))
+
+    def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None) -> Runner:
+        if isinstance(place, Devices):
+            if not isinstance(self.problem, Domain):
+                raise ValueError("where: devices share what is compiled; give an evaluator dqd.Workers instead")
+            return Sharded(self.search, self.problem, batched, place.mesh)
+        if batched and self.given is not None and self.given.judges:
+            raise ValueError("seeds: elites that are judged again are those of one seed; give seed")
+        if isinstance(self.problem, Domain) and place is None:
+            return Compiled(self.search, self.problem, batched)
+        if batched:
+            raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
+        k = self.archive.tessellation.num_measures
+        return Hosted.of(self.search, self.problem, k, place or Workers(), None if folder is None else folder.path)
+
+    def settings(self, place: Workers | Devices | None) -> dict[str, Any]:
+        """All that decides the result but the seed."""
+        workers = place if isinstance(place, Workers) else None
+        return settings(self.search, self.archive, self.x0, described(self.problem, workers))
+
+
+def _task(
+    score: Any,
+    emitter: Emitter,
+    tessellation: Tessellation | None,
+    x0: Any,
+    bounds: Any,
+    initial_sigma: float | None,
+    threshold: Threshold,
+    qd_score_offset: float,
+) -> _Task:
+    check_emitter("emitter", emitter)
+    if not isinstance(threshold, Threshold):
+        raise TypeError(f"threshold: expected a dqd.Threshold, got {type(threshold).__name__}")
+    given = {"tessellation": tessellation, "x0": x0, "bounds": bounds, "initial_sigma": initial_sigma}
+    problem = score if isinstance(score, Problem) else None
+    if problem is not None:
+        given, score = problem.filled(**given), problem.domain
+    tessellation = given["tessellation"]
+    check_tessellation(tessellation)
+    sigma = check_initial_sigma(given["initial_sigma"])
+    layout, flat = Layout.of(given["x0"])
+    search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
+    archive = Archive.empty(
+        tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
+    )
+    if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
+        return _Task(score, search, archive, flat, layout, problem)
+    domain = as_domain(score, layout)
+    check_score(domain, flat, tessellation)
+    return _Task(domain, search, archive, flat, layout, problem)
+
+
+def _place(where: Any) -> Workers | Devices | None:
+    """A bare executor, or the address of a scheduler, is one of workers with all else as usual."""
+    return where if where is None or isinstance(where, Workers | Devices) else Workers(where)
 
 
 def compile_ahead(

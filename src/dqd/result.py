@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import jax
 import numpy as np
 
+from dqd.archives.archive import Archive
 from dqd.archives.elites import Elites
 from dqd.archives.metrics import Metrics
 from dqd.inputs.layout import Layout
@@ -25,10 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class Result(Snapshot):
-    """One finished search: the archive and how it was found."""
+    """One finished search: the archive and how it was found.
+
+    Of a problem whose scores are provisional, the archive is the one that its final judges leave; what the search
+    itself found is `provisional`.
+    """
 
     layout: Layout
     domain: Any = None  # what was searched, or its name
+    judged: Archive | None = None
+
+    @property
+    def archive(self) -> Archive:
+        return self.state.archive if self.judged is None else self.judged
+
+    @property
+    def provisional(self) -> Result:
+        """The same by the scores of the search."""
+        return dataclasses.replace(self, judged=None)
 
     @cached_property
     def elites(self) -> Elites:

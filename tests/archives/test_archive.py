@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dqd.archives import IMPROVED, NEW, REJECTED, Archive, Grid, memory
+from dqd.archives import IMPROVED, NEW, REJECTED, Archive, Grid, Threshold, memory
 from dqd.types import Evaluation
 
 INF, NAN = math.inf, math.nan
@@ -70,7 +70,7 @@ batches = st.lists(st.lists(candidates, min_size=8, max_size=8), min_size=1, max
 @given(batches)
 def test_a_batch_is_judged_as_if_its_candidates_came_one_by_one(learning_rate, minimum, batches):
     model = Dictionary(learning_rate, minimum)
-    archive = Archive.empty(SMALL, 1, learning_rate=learning_rate, minimum=minimum, qd_score_offset=-3.0)
+    archive = Archive.empty(SMALL, 1, threshold=Threshold(learning_rate, minimum), qd_score_offset=-3.0)
     judged = outside = 0
     for iteration, batch in enumerate(batches):
         solutions = 10.0 * iteration + np.arange(8.0)
@@ -132,7 +132,7 @@ def test_an_equal_objective_never_replaces_the_elite():
 
 def test_of_two_equals_the_earlier_is_stored_even_when_both_beat_the_threshold():
     batch = ([[1.0], [2.0]], [4.0, 4.0], [[0.5, 0.5], [0.25, 0.25]])
-    archive, (result,) = archive_of(batch, learning_rate=0.5, minimum=0.0)
+    archive, (result,) = archive_of(batch, threshold=Threshold(0.5, 0.0))
     assert (result.status.tolist(), result.value.tolist()) == ([NEW, IMPROVED], [4.0, 2.0])
     assert (archive.solutions[0], archive.threshold[0], archive.count) == (1.0, 3.0, 1)
 
@@ -151,7 +151,7 @@ def test_every_field_of_a_winner_comes_from_the_same_candidate(learning_rate, mi
     measures = generator.integers(0, 3, (4, 64, 2)) + generator.uniform(0.1, 0.9, (4, 64, 2))
     solutions = generator.normal(size=(4, 64, 3)).astype(np.float32)
     rounds = zip(solutions, objective, measures, strict=True)
-    archive, _ = archive_of(*rounds, n=3, learning_rate=learning_rate, minimum=minimum)
+    archive, _ = archive_of(*rounds, n=3, threshold=Threshold(learning_rate, minimum))
     assert archive.count == 6
     for cell in range(6):
         batch = int(archive.found[cell]) - 1
@@ -163,7 +163,7 @@ def test_every_field_of_a_winner_comes_from_the_same_candidate(learning_rate, mi
 def test_a_threshold_decides_acceptance_but_a_worse_solution_never_replaces_a_better_one():
     cell = [[0.5, 0.5]]
     archive, results = archive_of(
-        ([[1.0]], [8.0], cell), ([[2.0]], [6.0], cell), ([[3.0]], [5.0], cell), learning_rate=0.5, minimum=0.0
+        ([[1.0]], [8.0], cell), ([[2.0]], [6.0], cell), ([[3.0]], [5.0], cell), threshold=Threshold(0.5, 0.0)
     )
     assert [int(result.status[0]) for result in results] == [NEW, IMPROVED, REJECTED]  # thresholds 0, 4, 5
     assert [float(result.value[0]) for result in results] == [8.0, 2.0, 0.0]
@@ -171,7 +171,7 @@ def test_a_threshold_decides_acceptance_but_a_worse_solution_never_replaces_a_be
 
 
 def test_below_the_minimum_an_empty_cell_stays_empty():
-    archive, (result,) = archive_of(([[1.0], [2.0]], [-0.5, 0.5], [[0.5, 0.5]] * 2), learning_rate=1.0, minimum=0.0)
+    archive, (result,) = archive_of(([[1.0], [2.0]], [-0.5, 0.5], [[0.5, 0.5]] * 2), threshold=Threshold(1.0, 0.0))
     assert (result.status.tolist(), result.value.tolist()) == ([REJECTED, NEW], [-0.5, 0.5])
     assert archive.solutions[0] == 2.0
 
@@ -217,7 +217,7 @@ def test_candidates_outside_the_range_are_named_unless_they_are_not_finite():
 def test_best_remembers_what_was_evaluated_not_what_was_stored():
     archive, _ = archive_of(([[1.0]], [8.0], [[0.5, 0.5]]), ([[1.0]], [2.0], [[1.5, 0.5]]))
     assert archive.metrics.best == 8.0
-    refused, _ = archive_of(([[1.0]], [-2.0], [[0.5, 0.5]]), minimum=0.0)
+    refused, _ = archive_of(([[1.0]], [-2.0], [[0.5, 0.5]]), threshold=Threshold(minimum=0.0))
     assert (refused.metrics.best, refused.count) == (-2.0, 0)
 
 
@@ -252,7 +252,7 @@ def test_vmap_over_archives_equals_a_loop():
 )
 def test_wrong_settings_are_refused_in_words(options, message):
     with pytest.raises(ValueError, match=message):
-        Archive.empty(SMALL, 1, **options)
+        Threshold(**options)
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def copies_of_the_archive(seeds, learning_rate, minimum, donate):
 
         return jax.lax.scan(body, archive, (jnp.arange(5), solutions, objective, measures))
 
-    archive = Archive.empty(Grid([0, 0], [1, 1], [61, 67]), 7, learning_rate=learning_rate, minimum=minimum)
+    archive = Archive.empty(Grid([0, 0], [1, 1], [61, 67]), 7, threshold=Threshold(learning_rate, minimum))
     batches = (jnp.zeros((5, 36, 7)), jnp.zeros((5, 36)), jnp.zeros((5, 36, 2)))
     if seeds:
         search = jax.vmap(search)

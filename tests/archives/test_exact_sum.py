@@ -69,3 +69,13 @@ def test_half_a_million_numbers_at_once_leave_room_for_carries():
 def test_rows_are_shared_out_at_once():
     totals = jax.vmap(lambda numbers: ExactSum.zero(jnp.float32).add(numbers))(jnp.arange(12.0).reshape(3, 4))
     np.testing.assert_array_equal(share(totals, jnp.array([1.0, 2.0, 4.0])), [6, 11, 9.5])
+
+
+@both
+def test_a_multiple_is_that_many_times_the_sum(dtype):
+    random = np.random.default_rng(2)
+    for count in (0, 1, 4095, 4096, 12345, 2**24 + 1, 2**31 - 1):
+        numbers = (random.choice([-1, 1], 5) * 10.0 ** random.uniform(-20, 20, 5)).astype(dtype)
+        total = jax.jit(ExactSum.times)(add(ExactSum.zero(dtype), numbers), np.int32(count))
+        expected = float(exactly(numbers) * count / 1000)
+        np.testing.assert_allclose(float(share(total, dtype(1000))), expected, rtol=4 * np.finfo(dtype).eps)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dqd.archives import REJECTED, Archive, Grid
+from dqd.archives import REJECTED, Archive, Grid, Threshold
 from dqd.emitters.rank import improvement_ranks
 from dqd.types import AddResult, Evaluation
 
 PLAIN = Archive.empty(Grid([0], [1], [4]), 1)
-ANNEALED = Archive.empty(Grid([0], [1], [4]), 1, learning_rate=0.1, minimum=0.0)
+ANNEALED = Archive.empty(Grid([0], [1], [4]), 1, threshold=Threshold(0.1, 0.0))
 ranks = jax.jit(improvement_ranks)
 few_values = st.sampled_from([-math.inf, -2.0, -0.5, 0.0, 0.5, 3.0])  # many ties
 results = st.lists(st.tuples(st.integers(0, 2), few_values | st.floats(-1e6, 1e6, width=32)), min_size=12, max_size=12)
@@ -50,7 +50,7 @@ def test_with_thresholds_the_value_alone_decides():
 
 @pytest.mark.x64
 def test_with_learning_rate_0_the_ranking_is_that_of_the_objective():
-    archive = Archive.empty(Grid([0], [1], [4]), 1, learning_rate=0.0, minimum=0.0)
+    archive = Archive.empty(Grid([0], [1], [4]), 1, threshold=Threshold(0.0, 0.0))
     generator = np.random.default_rng(0)
     for _ in range(5):
         objective, measures = jnp.asarray(generator.uniform(1, 9, 12)), jnp.asarray(generator.uniform(0, 1, (12, 1)))

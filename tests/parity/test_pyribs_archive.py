@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ribs.archives import GridArchive
 
-from dqd.archives import Archive, Grid
+from dqd.archives import Archive, Grid, Threshold
 from dqd.types import Evaluation
 
 pytestmark = pytest.mark.x64
@@ -22,7 +22,7 @@ def batches(seed):
 
 
 def insert_both(learning_rate, minimum, seed):
-    ours = Archive.empty(Grid([-1, 0], [1, 2], [4, 3]), 3, learning_rate=learning_rate, minimum=minimum)
+    ours = Archive.empty(Grid([-1, 0], [1, 2], [4, 3]), 3, threshold=Threshold(learning_rate, minimum))
     theirs = GridArchive(
         solution_dim=3, dims=[4, 3], ranges=[(-1, 1), (0, 2)], learning_rate=learning_rate, threshold_min=minimum
     )

@@ -352,8 +352,7 @@ def test_a_run_whose_disk_is_full_ends_with_an_error_and_goes_on_when_there_is_r
             iterations=30,
             chunk=10,
             progress=False,
-            out=out,
-            checkpoint_seconds=0,
+            out=dqd.Folder(out, checkpoint_seconds=0),
         )
 
     def full(*arguments):

@@ -59,8 +59,8 @@ class SlicedRows(Domain):
 
 def resumed(whole):
     with tempfile.TemporaryDirectory() as folder:
-        run(LINE, seeds=range(16), devices=8, iterations=10, out=f"{folder}/run")
-        again = run(LINE, seeds=range(16), devices=8, out=f"{folder}/run")
+        run(LINE, seeds=range(16), where=dqd.Devices(8), iterations=10, out=f"{folder}/run")
+        again = run(LINE, seeds=range(16), where=dqd.Devices(8), out=f"{folder}/run")
         return [same(again[i], whole[i]) for i in range(16)]
 
 
@@ -73,12 +73,12 @@ def mistake(**options):
 
 
 def main():
-    shared = run(LINE, seeds=range(16), devices=8)
+    shared = run(LINE, seeds=range(16), where=dqd.Devices(8))
     alone = [run(LINE, seeds=[seed, seed + 1]) for seed in range(0, 16, 2)]
     together = run(LINE, seeds=range(16))
     copies = dqd.replicate(MEGA, 16)
-    copied = run(copies, seed=1, devices=8)
-    rows = run(LINE, seed=2, devices=jax.devices())
+    copied = run(copies, seed=1, where=dqd.Devices(8))
+    rows = run(LINE, seed=2, where=dqd.Devices(jax.devices()))
     placed = jax.tree.map(lambda leaf: len(leaf.sharding.device_set), copied.state.emitter)
     answer = {
         "seeds": [same(shared[i], alone[i // 2][i % 2]) for i in range(16)],
@@ -91,10 +91,10 @@ def main():
         "copy of one device": list(copied.state.emitter.theta.addressable_shards[3].data.shape),
         "rows": same(rows, run(LINE, SlicedRows(ARM), seed=2)),
         "mistakes": [
-            mistake(seeds=range(9), devices=8),
-            mistake(devices=9),
-            mistake(devices="gpu"),
-            mistake(devices=[]),
+            mistake(seeds=range(9), where=dqd.Devices(8)),
+            mistake(where=dqd.Devices(9)),
+            mistake(where=dqd.Devices("gpu")),
+            mistake(where=dqd.Devices([])),
         ],
     }
     print(json.dumps(answer))

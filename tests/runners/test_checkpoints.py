@@ -54,7 +54,7 @@ def undisturbed(tmp_path_factory):
 def test_a_run_in_pieces_is_the_run_in_one(undisturbed, tmp_path):
     result, folder = undisturbed
     for iteration in (10, 20, 30):
-        assert illuminate(tmp_path / "run", until=at(iteration), checkpoint_seconds=0).iterations == iteration
+        assert illuminate(dqd.Folder(tmp_path / "run", 0), until=at(iteration)).iterations == iteration
     resumed = illuminate(tmp_path / "run")
     assert_same(resumed.state, result.state)
     assert_same(resumed.history, result.history)
@@ -82,7 +82,7 @@ def pytree_score(x):
     return -jnp.sum(x["a"] ** 2), jnp.array([x["a"].sum(), x["b"].sum()])
 
 
-THRESHOLDS = {"archive_learning_rate": 0.1, "archive_minimum": -9.0, "qd_score_offset": -9.0}
+THRESHOLDS = {"threshold": dqd.Threshold(0.1, -9.0), "qd_score_offset": -9.0}
 PYTREE = {"function": pytree_score, "x0": {"a": np.zeros((2, 2)), "b": np.zeros(3)}, "bounds": (-1.0, 0.75)}
 
 
@@ -139,7 +139,7 @@ def test_a_finished_run_is_returned_without_running(undisturbed, monkeypatch):
         ({"x0": jnp.ones(6)}, ["x0[0]: 0.0 there, 1.0 here"]),
         ({"bounds": (-1, 1)}, ["bounds: None there"]),
         ({"function": lambda x: score(x)}, ["domain.function: small.score there"]),
-        ({"archive_learning_rate": 0.5, "archive_minimum": 0.0}, ["archive_learning_rate: 1.0 there, 0.5 here"]),
+        ({"threshold": dqd.Threshold(0.5, 0.0)}, ["archive_learning_rate: 1.0 there, 0.5 here"]),
         ({"iterations": 30}, ["has done 40 already; expected at least that, got 30"]),
     ],
 )
@@ -153,7 +153,7 @@ def test_other_settings_are_named_and_refused(undisturbed, options, words):
 
 def test_what_does_not_decide_the_result_may_change(undisturbed):
     result, folder = undisturbed
-    again = illuminate(folder, chunk=7, checkpoint_seconds=5.0, about={"note": "second"}, progress=True)
+    again = illuminate(dqd.Folder(folder, 5.0, {"note": "second"}), chunk=7, progress=True)
     assert_same(again.state, result.state)
 
 
@@ -216,8 +216,7 @@ def test_of_many_settings_that_changed_some_are_named(undisturbed):
             initial_sigma=2.0,
             bounds=(-1, 1),
             qd_score_offset=1.0,
-            archive_minimum=0.0,
-            archive_learning_rate=0.5,
+            threshold=dqd.Threshold(0.5, 0.0),
         )
 
 
@@ -230,12 +229,12 @@ def test_a_saved_result_is_no_run_to_go_on_with(undisturbed, tmp_path):
 @pytest.mark.parametrize("seconds", [-1, float("nan")])
 def test_seconds_between_checkpoints_are_checked(tmp_path, seconds):
     with pytest.raises(ValueError, match="checkpoint_seconds: expected seconds, at least 0"):
-        illuminate(tmp_path / "run", checkpoint_seconds=seconds)
+        illuminate(dqd.Folder(tmp_path / "run", checkpoint_seconds=seconds))
     assert not (tmp_path / "run").exists()
 
 
 def test_words_of_ones_own_are_kept(tmp_path):
-    illuminate(tmp_path / "run", about={"note": "mine", "weights": np.zeros(100)}, iterations=10)
+    illuminate(dqd.Folder(tmp_path / "run", about={"note": "mine", "weights": np.zeros(100)}), iterations=10)
     config = record.read(tmp_path / "run").config
     assert (config["note"], config["weights"]["shape"]) == ("mine", [100])
 

@@ -52,12 +52,11 @@ def test_mistakes_are_explained(answer):
 
 
 def test_devices_and_evaluations_elsewhere_exclude_each_other():
-    with pytest.raises(ValueError, match=r"devices: .*shared by an executor"):
+    with pytest.raises(ValueError, match="where: devices share what is compiled"):
         dqd.illuminate(
-            None,
+            dqd.evaluator(lambda x: (x.sum(1), x[:, :1])),
             dqd.map_elites(0.1),
             dqd.Grid([0], [1], [2]),
             x0=jnp.zeros(2),
-            evaluator=lambda x: (x.sum(1), x[:, :1]),
-            devices=1,
+            where=dqd.Devices(1),
         )

@@ -3,6 +3,7 @@
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
 from dqd.archives.elites import Elites
 from dqd.archives.metrics import Metrics
+from dqd.archives.threshold import Threshold
 from dqd.tessellations.grid import Grid
 
-__all__ = ["IMPROVED", "NEW", "REJECTED", "Archive", "Elites", "Grid", "Metrics"]
+__all__ = ["IMPROVED", "NEW", "REJECTED", "Archive", "Elites", "Grid", "Metrics", "Threshold"]

@@ -22,6 +22,7 @@ from dqd.archives.elites import Elites
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart
 from dqd.saved.archive import SavedArchive
 from dqd.tessellations import kinds
@@ -72,23 +73,14 @@ class Archive:
         tessellation: Tessellation,
         solution_size: int,
         *,
-        learning_rate: float = 1.0,
-        minimum: float = -math.inf,
+        threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
         dtype: jnp.dtype | None = None,
     ) -> Archive:
         """An archive without elites."""
-        if not 0.0 <= learning_rate <= 1.0:
-            raise ValueError(f"learning_rate: expected a number in [0, 1], got {learning_rate}")
-        if math.isnan(minimum) or minimum == math.inf:
-            raise ValueError(f"minimum: expected a threshold that objectives can pass, got {minimum}")
         if not math.isfinite(qd_score_offset):
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
-        if learning_rate < 1.0 and not math.isfinite(minimum):
-            raise ValueError(
-                f"minimum: a learning rate of {learning_rate} needs a finite minimum threshold, got {minimum}; "
-                "give the lowest objective worth keeping"
-            )
+        learning_rate, minimum = threshold.learning_rate, threshold.minimum
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
         tessellation.check_precision(dtype)
         cells, measures = tessellation.num_cells, tessellation.num_measures

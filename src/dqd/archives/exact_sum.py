@@ -39,6 +39,16 @@ class ExactSum:
         places = place[:, None] + np.arange(parts.shape[1], dtype=np.int32)
         return replace(self, digits=_carried(self.digits.at[places].add(parts)))
 
+    def plus(self, other: ExactSum) -> ExactSum:
+        return replace(self, digits=_carried(self.digits + other.digits))
+
+    def times(self, count: Array) -> ExactSum:
+        """The sum taken `count` times, one whole number from 0."""
+        digits = _carried(_carried(_carried(self.digits)))
+        parts = [(count >> (DIGIT * i)) & (2**DIGIT - 1) for i in range(SPARE)]
+        moved = [jnp.roll(digits.at[..., digits.shape[-1] - i :].set(0), i, axis=-1) for i in range(SPARE)]
+        return replace(self, digits=_carried(sum(part * shifted for part, shifted in zip(parts, moved, strict=True))))
+
     def share(self, count: Array | int) -> Array:
         """The sum divided by a count, rounded to floating point."""
         digits, dtype = _carried(_carried(_carried(self.digits))), self.dtype

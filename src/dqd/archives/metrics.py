@@ -29,7 +29,8 @@ class Standing:
 
     def metrics(self, num_cells: int, offset: float) -> Metrics:
         dtype = self.best.dtype
-        mean = self.total.share(jnp.maximum(self.count, 1).astype(dtype)) + offset
+        offsets = ExactSum.zero(dtype).add(jnp.asarray(offset, dtype)[None]).times(self.count)
+        mean = self.total.plus(offsets).share(jnp.maximum(self.count, 1).astype(dtype))
         return Metrics(
             qd_score=self.total.share(num_cells),
             coverage=100.0 * self.count.astype(dtype) / num_cells,

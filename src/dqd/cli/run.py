@@ -16,6 +16,7 @@ from dqd.cli.searching import precision, search
 from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.paper import presets
+from dqd.storage.folder import Folder
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -93,10 +94,8 @@ def run(
     with explained(FAILURE), precision(x64):
         result = search(
             *(problem, emitter, latent.iterations(domain) if iterations is None else iterations, seed),
-            out=out,
+            out=out and Folder(out, checkpoint_seconds, {"command": {**about, "x64": x64, "set": overrides}}),
             quiet=quiet,
-            checkpoint_seconds=checkpoint_seconds,
-            about={"command": {**about, "x64": x64, "set": overrides}},
         )
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # judging again would keep a signal waiting
         figures = finish.finish(problem, result, out, saying(quiet)) if whole else {}

@@ -23,16 +23,8 @@ def search(
 
     Interrupt.abrupt = process_is_ours
     cache.enable()
-    settings: dict[str, Any] = {
-        "x0": problem.x0,
-        "bounds": problem.bounds,
-        "initial_sigma": problem.initial_sigma,
-        "iterations": iterations,
-        "seed": seed,
-        "progress": not quiet,
-    }
     try:
-        return illuminate(problem.domain, emitter, problem.grid, **settings, **options)
+        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, **options)
     except Terminated as end:
         return end.result
 

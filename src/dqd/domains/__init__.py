@@ -2,7 +2,8 @@
 
 from dqd.domains.arm import Arm
 from dqd.domains.check_jacobian import JacobianReport, check_jacobian
-from dqd.domains.domain import Domain, Evaluator
+from dqd.domains.domain import Domain
+from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dqd.domains.domain import Evaluator
+from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import FunctionDomain
 from dqd.inputs.layout import Layout, OnFlat
 from dqd.types import Evaluation, Score

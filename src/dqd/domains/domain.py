@@ -6,22 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dqd.types import Evaluation
-
-
-@runtime_checkable
-class Evaluator(Protocol):
-    """Evaluates batches (b, n). A PyTorch model or a simulator implements it with arrays of its own."""
-
-    def evaluate(self, solutions: Array) -> Evaluation: ...
-
-    def evaluate_with_jacobian(self, solutions: Array) -> Evaluation: ...
 
 
 class Domain:

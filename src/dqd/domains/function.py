@@ -14,7 +14,7 @@ from dqd.types import Score, pytree, static
 
 JAX_ONLY = (
     "score is compiled, so it must use jax.numpy and decide with jnp.where instead of `if`; "
-    "for a function of NumPy or PyTorch give evaluator= instead"
+    "a function of NumPy or PyTorch comes as dqd.evaluator(f)"
 )
 
 
@@ -40,8 +40,7 @@ def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
         raise TypeError(f"score: got the class {score.__name__}; make one first, {score.__name__}(...)")
     if hasattr(score, "evaluate"):
         raise TypeError(
-            "score: expected a function of jax.numpy or a dqd.Domain, which illuminate compiles; "
-            "for an evaluator with arrays of its own, give evaluator= or use dqd.AskTell"
+            f"score: {type(score).__name__} has evaluate; an evaluator needs evaluate_with_jacobian as well"
         )
     if not callable(score):
         raise TypeError(f"score: expected a function x -> (objective, measures), got {type(score).__name__}")

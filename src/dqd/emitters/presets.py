@@ -1,4 +1,8 @@
-"""The paper's algorithms as plain functions. `batch_size` is always the number of evaluations per iteration."""
+"""The paper's algorithms as plain functions. `batch_size` is always the number of evaluations per iteration.
+
+In the formulas e is an elite drawn uniformly from the archive, n the size of a solution, k the number of measures, f
+the objective, m_j measure j, and lambda the samples of a generation. Costs are per iteration, beyond the evaluations.
+"""
 
 from __future__ import annotations
 
@@ -23,25 +27,85 @@ RankOne = Literal["textbook", "dqd2021"]
 
 
 def random_sampling(sigma: float = 1.0, *, batch_size: int = 36) -> Variation:
-    """Baseline: x0 + sigma N(0, I), without looking at the archive."""
+    """Baseline: random solutions around the start, without looking at the archive.
+
+        x = x0 + sigma N(0, I)
+
+    Args:
+        sigma: standard deviation, in the units of a solution.
+        batch_size: evaluations per iteration.
+
+    Costs O(batch_size n).
+
+    >>> dqd.random_sampling(sigma=2.0).batch_size
+    36
+    """
     _check(sigma=sigma)
     return Variation(Fresh(float(sigma)), _batch(batch_size), initial_population=0)
 
 
 def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
-    """MAP-Elites (Mouret & Clune 2015): elite + sigma N(0, I)."""
+    """MAP-Elites (Mouret & Clune 2015): elites with noise.
+
+        x = e + sigma N(0, I)
+
+    Args:
+        sigma: standard deviation of the noise, in the units of a solution. In n dimensions a solution moves by about
+            sigma sqrt(n).
+        batch_size: evaluations per iteration.
+        initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
+
+    Needs no gradients. Costs O(batch_size n).
+
+    >>> emitter = dqd.map_elites(sigma=0.1)
+    >>> emitter.num_points, emitter.batch_size, emitter.initial_population
+    (0, 36, 100)
+    """
     _check(sigma=sigma)
     return Variation(Gaussian(float(sigma)), _batch(batch_size), _population(initial_population))
 
 
 def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
-    """MAP-Elites (line) (Vassiliades & Mouret 2018): e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)."""
+    """MAP-Elites (line) (Vassiliades & Mouret 2018): noise, and a step along the line through two elites.
+
+        x = e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)
+
+    Elites often lie near a surface of few dimensions; the line through two of them stays close to it.
+
+    Args:
+        sigma1: standard deviation of the noise, in the units of a solution.
+        sigma2: standard deviation of the step, as a share of the distance between both elites.
+        batch_size: evaluations per iteration.
+        initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
+
+    Needs no gradients. Costs O(batch_size n).
+
+    >>> dqd.map_elites_line(sigma1=0.1, sigma2=0.2).batch_size
+    36
+    """
     _check(sigma1=sigma1, sigma2=sigma2)
     return Variation(IsoLine(float(sigma1), float(sigma2)), _batch(batch_size), _population(initial_population))
 
 
 def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
-    """CMA-ME (Fontaine et al. 2020), improvement emitter, parents = the samples that changed the archive."""
+    """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
+
+        x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda
+
+    Samples are ranked: new cells first, then improvements, then the rest, each by the objective gained. Parents are the
+    samples that changed the archive. When none did, it starts anew from a random elite.
+
+    Args:
+        sigma: standard deviation at the start and after every restart, in the units of a solution.
+        batch_size: evaluations per iteration, lambda.
+        rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+
+    Needs no gradients. Keeps an n x n covariance: 8 n^2 bytes in float32, and O(n^3) work whenever it is decomposed,
+    every n / 37 iterations with 36 samples; for n in the thousands prefer algorithms with gradients.
+
+    >>> dqd.cma_me(sigma=0.5, batch_size=12).strategy.population
+    12
+    """
     _check(sigma=sigma)
     return Evolution(CMAES(float(sigma), _batch(batch_size, 2), rank_one))
 
@@ -55,12 +119,27 @@ def og_map_elites(
     stepped: int | None = None,
     initial_population: int = 100,
 ) -> Emitter:
-    """OG-MAP-Elites: perturb an elite, evaluate it, then step along its objective gradient.
+    """OG-MAP-Elites: perturb an elite, evaluate it, then step up its objective.
 
-    `independent=True` is the paper's dagger variant: one emitter steps from unperturbed elites, another one perturbs.
-    `stepped` is how many gradient steps an iteration makes: half of the batch, or a third of it if independent. The
-    paper describes 12 re-evaluated + 12 stepped + 12 perturbed; the released code makes 24 perturbations
-    (`batch_size=48, stepped=12`).
+        theta = e + sigma N(0, I),  x = theta + step grad f(theta)
+
+    The gradient is used as it is, not normalised; both theta and x enter the archive.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of a solution.
+        step: how far to go along the gradient, in (units of a solution)^2 per unit of the objective.
+        batch_size: evaluations per iteration, points with gradients included.
+        independent: the paper's dagger variant: one emitter steps from unperturbed elites, another one perturbs.
+        stepped: gradient steps per iteration: half of the batch, or a third of it if independent. The paper describes
+            12 re-evaluated + 12 stepped + 12 perturbed; the released code makes 24 perturbations
+            (`batch_size=48, stepped=12`).
+        initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
+
+    Costs O(batch_size n), and the jacobians of `stepped` points.
+
+    >>> emitter = dqd.og_map_elites(sigma=0.1, step=0.5)
+    >>> emitter.num_points, emitter.batch_size  # with gradients, without
+    (18, 18)
     """
     _check(sigma=sigma, step=step)
     return _objective_gradient(Gaussian(float(sigma)), step, batch_size, independent, stepped, initial_population)
@@ -76,7 +155,13 @@ def og_map_elites_line(
     stepped: int | None = None,
     initial_population: int = 100,
 ) -> Emitter:
-    """OG-MAP-Elites (line): as `og_map_elites`, perturbed by the line operator."""
+    """OG-MAP-Elites (line): as `og_map_elites`, perturbed by the line operator of `map_elites_line`.
+
+        theta = e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i),  x = theta + step grad f(theta)
+
+    >>> dqd.og_map_elites_line(sigma1=0.1, sigma2=0.2, step=0.5, independent=True).num_points
+    12
+    """
     _check(sigma1=sigma1, sigma2=sigma2, step=step)
     return _objective_gradient(
         IsoLine(float(sigma1), float(sigma2)), step, batch_size, independent, stepped, initial_population
@@ -86,7 +171,25 @@ def og_map_elites_line(
 def omg_mega(
     sigma: float, normalize: bool = True, *, batch_size: int = 36, initial_population: int = 100
 ) -> GradientOperator:
-    """OMG-MEGA: elite + |c_0| grad f + sum_j c_j grad m_j, c ~ N(0, sigma^2 I); half the batch re-evaluates elites."""
+    """OMG-MEGA: elites moved by random combinations of all their gradients.
+
+        x = e + |c_0| grad f(e) + sum_j c_j grad m_j(e),  c ~ N(0, sigma^2 I)
+
+    Never down the objective, and any way along the measures. Half of the batch evaluates elites for their gradients.
+
+    Args:
+        sigma: standard deviation of the coefficients. With normalised gradients it is a distance in the units of a
+            solution: a branch moves by about sigma sqrt(1 + k).
+        normalize: divide every gradient by its length, so that sigma means the same for all of them.
+        batch_size: evaluations per iteration, an even number.
+        initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
+
+    Costs O(batch_size k n), and the jacobians of `batch_size` / 2 points.
+
+    >>> emitter = dqd.omg_mega(sigma=1.0)
+    >>> emitter.num_points, emitter.batch_size  # with gradients, without
+    (18, 18)
+    """
     _check(sigma=sigma)
     return GradientOperator(
         Elite(),
@@ -107,10 +210,31 @@ def cma_mega(
     keep_step_count: bool = True,
     **arguments: Any,
 ) -> Arborescence:
-    """CMA-MEGA: theta and `batch_size - 1` branches per iteration; sigma is the initial standard deviation of c.
+    """CMA-MEGA: from one point, branches along all its gradients; CMA-ES learns which combinations pay.
 
-    `optimizer` is an optax factory that takes `learning_rate`, a number or an optax schedule (default: plain gradient
-    ascent); further keyword arguments are its own, such as `cma_mega(0.1, 0.01, optax.adam, b1=0.8)`.
+        branch_i = theta + c_i0 grad f(theta) + sum_j c_ij grad m_j(theta),  c_i from CMA-ES in 1 + k dimensions
+        theta   <- theta + learning_rate sum_i w_i (branch_i - theta),       w_i the weights of the better half
+
+    Branches are ranked by what they did to the archive: new cells first, then improvements, then the rest, each by the
+    objective gained. When none changed the archive, theta starts anew from a random elite, and CMA-ES from scratch.
+
+    Args:
+        sigma: standard deviation of the coefficients c at the start and after every restart. With normalised gradients
+            it is a distance in the units of a solution; good values let a branch cross a cell or so.
+        learning_rate: of the optimiser: a number, or an optax schedule.
+        optimizer: an optax factory that takes `learning_rate`; default plain gradient ascent.
+        batch_size: evaluations per iteration: theta and `batch_size - 1` branches.
+        normalize: divide every gradient by its length.
+        rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+        keep_step_count: leave the optimiser's step counter running across restarts, as the authors' Adam does.
+        arguments: all others go to the optimiser, such as `b1` below.
+
+    Costs O(batch_size k n) and one jacobian.
+
+    >>> import optax
+    >>> emitter = dqd.cma_mega(0.1, 0.01, optax.adam, b1=0.8)
+    >>> emitter.num_points, emitter.batch_size  # with gradients, without
+    (1, 35)
     """
     _check(sigma=sigma)
     if not callable(learning_rate):
@@ -150,7 +274,14 @@ def cma_mega_adam(
     rank_one: RankOne = "textbook",
     keep_step_count: bool = True,
 ) -> Arborescence:
-    """CMA-MEGA (Adam): theta moves by Adam, whose step counter survives restarts unless `keep_step_count=False`."""
+    """CMA-MEGA (Adam): `cma_mega` whose theta moves by Adam.
+
+    Adam divides by the recent size of the gradients, so `learning_rate` is about the distance, in the units of a
+    solution, that every coordinate of theta moves per iteration.
+
+    >>> dqd.cma_mega_adam(sigma=0.05, learning_rate=0.002).batch_size
+    35
+    """
     return cma_mega(
         sigma,
         learning_rate,

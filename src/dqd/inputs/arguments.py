@@ -30,6 +30,9 @@ def check_seed(seed: Any) -> None:
         raise ValueError(f"seed: expected a whole number from 0 to 2**31 - 1, got {seed!r}")
 
 
-def check_initial_sigma(initial_sigma: Any) -> None:
-    if not isinstance(initial_sigma, Real) or not 0 <= float(initial_sigma) < math.inf:
+def check_initial_sigma(initial_sigma: Any) -> float:
+    """As a number, 1 unless it is given."""
+    sigma = 1.0 if initial_sigma is None else initial_sigma
+    if not isinstance(sigma, Real) or not 0 <= float(sigma) < math.inf:
         raise ValueError(f"initial_sigma: expected a finite number, at least 0, got {initial_sigma!r}")
+    return float(sigma)

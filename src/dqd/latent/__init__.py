@@ -3,25 +3,42 @@ and different by others (Fontaine & Nikolaidis 2021).
 
 A *space* turns solutions into latents, a *generator* latents into images, *scorers* images into numbers with names. A
 `LatentDomain` is made of the three and is a domain like any other.
+
+Names load on first use: the names of the problems (`presets`) are known without JAX.
 """
 
-from dqd.latent.cutouts import Cutouts
-from dqd.latent.domain import Generator, LatentDomain, Problem, Scorer, images_per_pass
-from dqd.latent.reevaluate import reevaluate
-from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
+from __future__ import annotations
 
-__all__ = [
-    "Cutouts",
-    "Extended",
-    "Generator",
-    "Identity",
-    "LatentDomain",
-    "Mapped",
-    "Problem",
-    "Scorer",
-    "Space",
-    "Sphere",
-    "Whitened",
-    "images_per_pass",
-    "reevaluate",
-]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dqd.domains.problem import Problem as Problem
+    from dqd.latent.cutouts import Cutouts as Cutouts
+    from dqd.latent.domain import Generator as Generator
+    from dqd.latent.domain import LatentDomain as LatentDomain
+    from dqd.latent.domain import Scorer as Scorer
+    from dqd.latent.domain import images_per_pass as images_per_pass
+    from dqd.latent.reevaluate import reevaluate as reevaluate
+    from dqd.latent.spaces import Extended as Extended
+    from dqd.latent.spaces import Identity as Identity
+    from dqd.latent.spaces import Mapped as Mapped
+    from dqd.latent.spaces import Space as Space
+    from dqd.latent.spaces import Sphere as Sphere
+    from dqd.latent.spaces import Whitened as Whitened
+
+_HOMES = {
+    "dqd.domains.problem": ("Problem",),
+    "dqd.latent.cutouts": ("Cutouts",),
+    "dqd.latent.domain": ("Generator", "LatentDomain", "Scorer", "images_per_pass"),
+    "dqd.latent.reevaluate": ("reevaluate",),
+    "dqd.latent.spaces": ("Extended", "Identity", "Mapped", "Space", "Sphere", "Whitened"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
+    raise AttributeError(f"module 'dqd.latent' has no attribute {name!r}")

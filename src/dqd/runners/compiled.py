@@ -2,7 +2,9 @@
 copied; seeds run side by side by `vmap`.
 
 The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
-Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in.
+Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in. A GPU
+would wait for the host after each iteration of such a loop, so there the iterations of a block are counted in advance,
+and only the rest at the end of a run is not.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics, Standing
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
-from dqd.search.noise import at, block_length, draw
+from dqd.search.noise import LENGTHS, at, block_length, draw
 from dqd.search.search import Search, SearchState, Tally
 
 LONGEST = 250  # iterations of one launch: rows of metrics that come back
@@ -30,7 +32,6 @@ class Compiled:
     search: Search
     domain: Domain
     batched: bool
-    grain = 1  # a launch is a multiple of it
     chunk = 250  # iterations after which `until` is asked
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
@@ -38,16 +39,29 @@ class Compiled:
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
-        return run_chunk(self.search, state, self.domain, length, batched=self.batched)
+        return run_chunk(self.search, state, self.domain, length, batched=self.batched, whole=whole(length))
+
+    @property
+    def grain(self) -> int:
+        return grain()
 
     def close(self) -> None:
         pass
 
 
+def grain() -> int:
+    """A launch begins at a multiple of it, and is one but for the last: whole blocks, or any number of iterations."""
+    return 1 if jax.devices()[0].platform == "cpu" else LENGTHS[0]
+
+
+def whole(length: int) -> bool:
+    return grain() > 1 and length % grain() == 0
+
+
 def iterate(
-    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool
+    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool, whole: bool = False
 ) -> tuple[SearchState, Metrics, Tally]:
-    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count."""
+    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count. `whole`: of whole blocks."""
     each = jax.vmap if batched else (lambda function: function)
     one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
     block = block_length(search, one, seeds=state.iteration.size)
@@ -65,6 +79,8 @@ def iterate(
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
             return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.archive.standing)
 
+        if whole:
+            return begin + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))
         end = jnp.minimum(begin + block, first + length)
         return end, *jax.lax.fori_loop(done, end, step, (state, rows))
 
@@ -83,7 +99,7 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
     return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
-run_chunk = jax.jit(iterate, static_argnames=("batched",), donate_argnames="state")
+run_chunk = jax.jit(iterate, static_argnames=("batched", "whole"), donate_argnames="state")
 start_seed = jax.jit(begin, donate_argnames="archive")
 begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
 start_seeds = jax.jit(begin_seeds)

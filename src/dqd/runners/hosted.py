@@ -14,7 +14,8 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
-from dqd.domains.domain import Domain, Evaluator
+from dqd.domains.domain import Domain
+from dqd.domains.evaluator import Evaluator
 from dqd.search.search import Search, SearchState, Tally
 from dqd.search.walk import Walk, init, spread
 from dqd.tessellations.tessellation import Tessellation

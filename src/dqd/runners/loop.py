@@ -48,7 +48,8 @@ def advance(
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
-            size = min(pace.length, iterations - launched, checkpoints.before_view(launched))
+            aligned = runner.grain - launched % runner.grain if launched % runner.grain else pace.length
+            size = min(aligned, pace.length, iterations - launched, checkpoints.before_view(launched))
             size = min(size, chunk - launched % chunk) if until else size
             state, rows, tally = runner.launch(state, size)
             launched += size

@@ -8,7 +8,7 @@ holds the archive and walks through the same search, but evaluates only its shar
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
-from dqd.runners.compiled import begin, begin_seeds, iterate
+from dqd.runners.compiled import begin, begin_seeds, grain, iterate, whole
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
@@ -38,7 +38,6 @@ class Sharded:
     domain: Domain
     batched: bool
     mesh: Mesh
-    grain = 1  # a launch is a multiple of it
     chunk = 250  # iterations after which `until` is asked
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
@@ -50,14 +49,35 @@ class Sharded:
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
-        return _run(self.search, state, self.domain, length, mesh=self.mesh, batched=self.batched)
+        options = {"mesh": self.mesh, "batched": self.batched, "whole": whole(length)}
+        return _run(self.search, state, self.domain, length, **options)
+
+    @property
+    def grain(self) -> int:
+        return grain()
 
     def close(self) -> None:
         pass
 
 
+@dataclass(frozen=True)
+class Devices:
+    """Several devices of this machine: they share the seeds, or else the emitters' copies and the evaluations.
+
+        dqd.illuminate(score, emitter, grid, x0=x0, seeds=range(64), where=dqd.Devices(8))
+
+    Args:
+        devices: how many, or a list of `jax.devices()`. Their number may change how results round.
+    """
+
+    devices: int | Sequence[jax.Device]
+
+    @property
+    def mesh(self) -> Mesh:
+        return mesh_of(self.devices)
+
+
 def mesh_of(devices: Any) -> Mesh:
-    """`devices` as the user gives them: how many, or which."""
     there = jax.devices()
     if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         if not 1 <= devices <= len(there):
@@ -87,14 +107,14 @@ def _start(
     return _on(mesh, body, specs, _places(search, mesh, batched))(search, archive, x0, seed, domain)
 
 
-@functools.partial(jax.jit, static_argnames=("mesh", "batched"), donate_argnames="state")
+@functools.partial(jax.jit, static_argnames=("mesh", "batched", "whole"), donate_argnames="state")
 def _run(
-    search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool
+    search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool, whole: bool
 ) -> tuple[SearchState, Metrics, Tally]:
     def body(search: Search, state: SearchState, domain: Domain, length: Array) -> tuple[SearchState, Metrics, Tally]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
-        return iterate(search, state, domain, length, batched=batched)
+        return iterate(search, state, domain, length, batched=batched, whole=whole)
 
     places = _places(search, mesh, batched)
     outputs = (places, P(None, AXIS), P(AXIS)) if batched else (places, P(), P())

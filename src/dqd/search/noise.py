@@ -13,7 +13,7 @@ from jax import Array
 
 from dqd.search.search import Search, SearchState
 
-LONGEST = 25  # iterations
+LENGTHS = (25, 5, 1)  # iterations; each is a multiple of the next
 LARGEST = 4 * 2**20  # bytes; more would leave the processor's caches
 
 
@@ -21,7 +21,7 @@ def block_length(search: Search, state: SearchState, seeds: int = 1) -> int:
     """Iterations of a block: fewer where an iteration needs many numbers."""
     noise = jax.eval_shape(search.noise, state, 1)
     size = seeds * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
-    return max(1, min(LONGEST, LARGEST // max(size, 1)))
+    return next(length for length in LENGTHS if length * size <= LARGEST or length == 1)
 
 
 def draw(search: Search, state: SearchState, begin: Array, length: int) -> Any:

@@ -29,17 +29,20 @@ from dqd.types import matmul, pytree, replace, static
 class CMAESState:
     """What changes. E counts evaluations since the last reset."""
 
+    # With every generation:
     mean: Array  # (d,)
     sigma: Array
     path_c: Array  # (d,) p_c
     path_s: Array  # (d,) p_s
     evaluations: Array  # E
-    decomposed_at: Array  # E of the last decomposition
-    decomposition: Decomposition
+    # Set aside with every generation, empty after a decomposition:
     decay: Array  # what is left of the decomposed covariance
-    rows: Array  # (slots * (lambda + 1), d) vectors set aside since then
+    rows: Array  # (slots * (lambda + 1), d) vectors
     weights: Array  # (slots * (lambda + 1),) their factors
     used: Array  # slots in use
+    # When it is due:
+    decomposition: Decomposition
+    decomposed_at: Array  # E of the last one
 
 
 @pytree
@@ -119,16 +122,18 @@ class CMAES:
 
     def tell(self, state: CMAESState, points: Array, ranks: Array, parents: Array | int) -> CMAESState:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
+        # Constants, table 1.
         d = state.mean.size
-        evaluations = state.evaluations + self.population
         by_rank = _weights(parents, self.population, state.mean.dtype)
         mueff = _number(1 / (by_rank * by_rank).sum())
-        w = jnp.asarray(by_rank, state.mean.dtype)[ranks]  # (lambda,)
         cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
         cs = (mueff + 2) / (d + mueff + 5)
         c1, cmu = _rates(mueff, d)
         damps = 1 + cs + 2 * _largest(0, ((mueff - 1) / (d + 1)) ** 0.5 - 1)
 
+        # Mean, eqs. 41 and 42.
+        evaluations = state.evaluations + self.population
+        w = jnp.asarray(by_rank, state.mean.dtype)[ranks]  # (lambda,)
         mean = matmul(w, points)
         y = mean - state.mean
         # Step-size path and its Heaviside, eqs. 43 and 45.

@@ -19,7 +19,7 @@ def problem():
 
 
 def test_the_networks_are_small():
-    assert len(resources.files("dqd.latent").joinpath("digits.safetensors").read_bytes()) < 2 * 2**20
+    assert len(resources.files("dqd.latent.problems").joinpath("digits.safetensors").read_bytes()) < 2 * 2**20
 
 
 @pytest.mark.x64

@@ -1,0 +1,37 @@
+"""Every example in a docstring runs and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dqd
+
+MODULES = [
+    module.name for module in pkgutil.walk_packages(dqd.__path__, "dqd.") if not module.name.endswith("__main__")
+]
+NAMES = {"dqd": dqd, "jnp": jnp, "np": np}
+with_examples = [
+    (name, example)
+    for name in MODULES
+    for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), extraglobs=NAMES)
+    if example.examples
+]
+
+
+@pytest.mark.parametrize("example", [example for _, example in with_examples], ids=lambda example: example.name)
+def test_an_example_says_what_is_true(example):
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+@pytest.mark.parametrize("name", [name for name in dqd.__all__ if callable(getattr(dqd, name))])
+def test_every_public_name_says_what_it_is(name):
+    words = getattr(dqd, name).__doc__
+    assert words
+    assert len(words.splitlines()[0]) > 20
