@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dqd.search.health import NonFiniteError as NonFiniteError
     from dqd.types import Evaluation as Evaluation
     from dqd.workers.failures import EvaluationError as EvaluationError
+    from dqd.workers.workers import Workers as Workers
 
 _HOMES = {
     "dqd.archives": ("Archive", "Grid"),
@@ -62,6 +63,7 @@ _HOMES = {
     ),
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
+    "dqd.workers.workers": ("Workers",),
     "dqd.result": ("Result", "Results"),
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),

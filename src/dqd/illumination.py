@@ -9,7 +9,7 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,7 @@ from dqd.storage.settings import describe
 from dqd.storage.writer import Writer
 from dqd.tessellations.tessellation import Tessellation, check_tessellation
 from dqd.types import Score
+from dqd.workers.workers import Workers
 
 
 class Terminated(SystemExit):
@@ -61,7 +62,7 @@ def illuminate(
     executor: Any = None,
     evaluation_chunk: int | None = None,
     timeout: float | None = None,
-    on_failure: str = "raise",
+    on_failure: Literal["raise", "skip"] = "raise",
     insecure: bool = False,
     devices: int | Sequence[jax.Device] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -122,7 +123,7 @@ def illuminate(
         raise ValueError(f"checkpoint_seconds: expected seconds, at least 0, got {checkpoint_seconds!r}")
     layout, flat = Layout.of(x0)
     batched = seeds is not None
-    elsewhere = Elsewhere(evaluator, executor, evaluation_chunk, timeout, on_failure, insecure, out)
+    elsewhere = Elsewhere(evaluator, Workers(executor, evaluation_chunk, timeout, on_failure, insecure), out)
     problem: Any = evaluator
     if evaluator is None:
         problem = as_domain(score, layout)
