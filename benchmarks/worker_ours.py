@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import numpy_domains
-from dqd import AskTell
+from dqd import AskTell, Workers
 from dqd.archives.archive import Archive
 from dqd.domains import Arm, Domain, LinearProjection
 from dqd.emitters.emitter import Emitter
@@ -73,7 +73,7 @@ class EvaluatorSearch(OurSearch):
     def __init__(self, settings: Settings, grid: Grid, seed: int) -> None:
         super().__init__(None, emitter_of(settings), grid, settings.n, seed)
         domain = numpy_domains.domain_of(settings.domain, settings.n)
-        elsewhere = Elsewhere(NumPyEvaluator(domain), None, None, None, "raise", False, None)
+        elsewhere = Elsewhere(NumPyEvaluator(domain), Workers(), None)
         self.runner: Hosted = elsewhere.runner(self.search, elsewhere.evaluator, grid)
 
     def launch(self, length: int) -> None:

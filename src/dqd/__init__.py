@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dqd.domains import Domain as Domain
     from dqd.domains import LinearProjection as LinearProjection
     from dqd.domains import check_jacobian as check_jacobian
-    from dqd.domains.evaluator import Evaluator as Evaluator
-    from dqd.domains.evaluator import evaluator as evaluator
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import cma_me as cma_me
     from dqd.emitters import cma_mega as cma_mega
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
     from dqd.illumination import illuminate as illuminate
+    from dqd.inputs.evaluator import Evaluator as Evaluator
+    from dqd.inputs.evaluator import evaluator as evaluator
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
@@ -48,12 +48,13 @@ if TYPE_CHECKING:
     from dqd.tessellations import Tessellation as Tessellation
     from dqd.types import Evaluation as Evaluation
     from dqd.workers.failures import EvaluationError as EvaluationError
+    from dqd.workers.workers import Workers as Workers
 
 _HOMES = {
     "dqd.archives": ("Archive", "Threshold"),
     "dqd.ask_tell": ("AskTell",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
-    "dqd.domains.evaluator": ("Evaluator", "evaluator"),
+    "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "cma_me",
@@ -70,6 +71,7 @@ _HOMES = {
     ),
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
+    "dqd.workers.workers": ("Workers",),
     "dqd.result": ("Result", "Results"),
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),

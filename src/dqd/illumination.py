@@ -20,11 +20,11 @@ from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.domain import Domain
-from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
+from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints

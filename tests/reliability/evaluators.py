@@ -149,3 +149,7 @@ class KillsAWorker:
                 continue
             os.kill(os.getpid(), 9)
         return sphere(solutions)
+
+
+def die():
+    os._exit(1)

@@ -1,6 +1,5 @@
 """Workers come, go, die, hang and fail, and the archive is the same (rows E2 and C3 of docs/reliability.md)."""
 
-import errno
 import json
 import os
 import signal
@@ -20,9 +19,6 @@ from distributed import Client, LocalCluster
 from reliability import evaluators
 
 import dqd
-from dqd.storage.writer import CheckpointError
-from dqd.workers import failures
-from dqd.workers.executor import ClusterError
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 SPAWN = get_context("spawn")
@@ -130,11 +126,6 @@ def test_killed_processes_of_a_pool_are_replaced(serial, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_pool_that_cannot_be_replaced_says_so(tmp_path):
-    with processes(1) as pool, pytest.raises(ClusterError, match=r"a worker died.*function that makes a pool"):
-        run(evaluators.KillsAWorker(tmp_path, kills=1), pool)
-
-
 # C3: killed, poisonous, hanging and raising ---------------------------------------------------------------------------
 
 
@@ -156,7 +147,7 @@ class Killer(threading.Thread):
                 last = self.iteration
 
     def busy(self):
-        """Processes that have been given a chunk."""
+        """Processes that have been given rows."""
         workers = self.cluster.scheduler.workers
         known = ((nanny.pid, workers.get(nanny.worker_address)) for nanny in list(self.cluster.workers.values()))
         return [pid for pid, worker in known if worker and worker.processing and pid not in (None, *self.killed)]
@@ -234,16 +225,6 @@ def test_an_evaluator_that_overwrites_its_solutions_spoils_nothing(holes, raised
     assert failure == raised[1]
 
 
-def test_a_full_disk_is_named_where_a_failure_cannot_be_reported(tmp_path, monkeypatch):
-    def full(path, *arguments):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    (tmp_path / "config.json").touch()
-    monkeypatch.setattr(failures.Path, "open", full)
-    with pytest.raises(CheckpointError, match=r"report a failed evaluation: No space left .* bytes are needed"):
-        failures.Failures(tmp_path).add(1, "solutions", 0, np.zeros(2), ValueError("words"))
-
-
 @pytest.mark.parametrize(
     ("evaluator", "options", "error"),
     [
@@ -292,7 +273,7 @@ def test_a_failure_that_ends_a_program_does_not_end_a_dask_worker(cluster, clien
 @pytest.mark.parametrize(
     ("evaluator", "error", "words"),
     [
-        (evaluators.misshapen, ValueError, r"evaluator: measures: expected \(\d, 2\) .* got \(\d, 1\)"),
+        (evaluators.misshapen, ValueError, r"evaluator: measures: expected \(\d+, 2\) .* got \(\d+, 1\)"),
         (evaluators.answering_nothing, TypeError, "evaluator: objective must be real numbers, got an array of object"),
     ],
     ids=["shape", "kind"],
@@ -308,19 +289,6 @@ def test_answers_of_other_kinds_travel_too(evaluator, client):
     assert_same(run(evaluator, client), run(evaluator))
 
 
-def test_a_torn_last_line_of_reports_stays_alone(tmp_path):
-    (tmp_path / "config.json").touch()
-    reports = failures.Failures(tmp_path)
-    reports.add(1, "solutions", 0, np.zeros(2), ValueError("one"))
-    with (tmp_path / "failures.jsonl").open("a") as file:
-        file.write('{"iteration": 2, "pha')  # killed
-    for iteration in (2, 3):
-        reports.add(iteration, "solutions", 0, np.zeros(2), ValueError("another"))
-    first, torn, *others = (tmp_path / "failures.jsonl").read_text().splitlines()
-    assert torn == '{"iteration": 2, "pha'
-    assert [json.loads(line)["iteration"] for line in (first, *others)] == [1, 2, 3]
-
-
 def test_by_default_a_failure_stops_and_names_the_solution(raised):
     place = where(raised[1])
     with pytest.raises(
@@ -328,13 +296,6 @@ def test_by_default_a_failure_stops_and_names_the_solution(raised):
     ) as stop:
         run(evaluators.raising, iterations=ITERATIONS)
     assert evaluators.bad(stop.value.solution[None]).all()
-
-
-def test_workers_without_dqd_are_named(client, monkeypatch):
-    answers = {"tcp://one": None, "tcp://two": Exception("ModuleNotFoundError(\"No module named 'dqd'\")")}
-    monkeypatch.setattr(client, "run", lambda *_, **__: answers)
-    with pytest.raises(ClusterError, match=r"the worker tcp://two cannot import dqd.*same version"):
-        run(evaluators.sphere, client)
 
 
 INTERRUPTED = """
@@ -403,34 +364,3 @@ def test_a_second_ctrl_c_does_not_wait_for_a_pool(tmp_path):
         program.kill()
     assert time.monotonic() - told < 10
     assert "KeyboardInterrupt" in words
-
-
-def test_a_script_without_a_main_guard_is_told_so(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import numpy as np, dqd\n"
-        "from concurrent.futures import ProcessPoolExecutor\n"
-        "from multiprocessing import get_context\n"
-        "def sphere(x): return -(x**2).sum(1), x[:, :2]\n"
-        "pool = ProcessPoolExecutor(1, mp_context=get_context('spawn'))\n"
-        "dqd.illuminate(None, dqd.map_elites(0.1), dqd.Grid([-1, -1], [1, 1], [4, 4]), x0=np.zeros(3), iterations=1,\n"
-        "               evaluator=sphere, executor=pool)\n"
-    )
-    answer = subprocess.run([sys.executable, script], capture_output=True, text=True)
-    assert answer.returncode == 1
-    assert 'under `if __name__ == "__main__":`' in answer.stderr
-
-
-def test_a_thread_that_hangs_is_an_error_since_nobody_can_stop_it():
-    release = threading.Event()
-
-    def waiting(solutions):
-        release.wait()
-        return evaluators.sphere(solutions)
-
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            with pytest.raises(ClusterError, match="an evaluation hangs"):
-                run(waiting, pool, timeout=0.2, on_failure="skip")
-        finally:
-            release.set()

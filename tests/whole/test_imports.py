@@ -18,6 +18,7 @@ def loaded_by(statement: str) -> set[str]:
     [
         "import dqd",
         "import dqd; dqd.__version__; dir(dqd)",
+        "import dqd; dqd.Workers; import dqd.workers.worker, dqd.workers.dask",
         "import dqd.storage.record",
         "import dqd.figures.panels, dqd.figures.draw",
         "from dqd.paper.report import collect, stats, suite_report, tables",

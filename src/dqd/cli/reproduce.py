@@ -40,7 +40,7 @@ def reproduce(
 ) -> None:
     from dqd.compiler import cache
     from dqd.paper import launch
-    from dqd.workers.executor import check_address
+    from dqd.workers.address import check_address
 
     with explained(USAGE):
         if device not in ("auto", "cpu", "gpu"):

@@ -3,8 +3,8 @@
 from dqd.domains.arm import Arm
 from dqd.domains.check_jacobian import JacobianReport, check_jacobian
 from dqd.domains.domain import Domain
-from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
+from dqd.inputs.evaluator import Evaluator
 
 __all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "JacobianReport", "LinearProjection", "check_jacobian"]

@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dqd.domains.evaluator import Evaluator
 from dqd.domains.function import FunctionDomain
+from dqd.inputs.arrays import to_numpy
+from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout, OnFlat
 from dqd.types import Evaluation, Score
 
@@ -67,14 +68,14 @@ def check_jacobian(
     else:
         layout, x = Layout.of(x)
         judge = FunctionDomain(OnFlat(evaluator, layout))
-    solutions = np.atleast_2d(_numpy(x))
+    solutions = np.atleast_2d(to_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
     found = judge.evaluate_with_jacobian(_like(x, solutions))
     complaint = _shape_complaint(found, *solutions.shape)
     if complaint:
         return JacobianReport(False, np.full(1, np.nan), complaint)
 
-    jacobian, scale = _numpy(found.jacobian), _scale(judge)  # (b, 1 + k, n)
+    jacobian, scale = to_numpy(found.jacobian), _scale(judge)  # (b, 1 + k, n)
     dtype = max(solutions.dtype, jacobian.dtype, key=_epsilon)
     raw = _Raw(judge, x, scale)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported, not warned of
@@ -103,7 +104,7 @@ class _Raw:
         return np.concatenate([self.rows(self.evaluator.evaluate(_like(self.x, chunk))) for chunk in chunks])
 
     def rows(self, found: Evaluation) -> np.ndarray:
-        return np.column_stack([_numpy(found.objective) / self.scale, _numpy(found.measures)]).astype(float)
+        return np.column_stack([to_numpy(found.objective) / self.scale, to_numpy(found.measures)]).astype(float)
 
 
 @dataclass(frozen=True)
@@ -249,14 +250,14 @@ def _fit(slopes: _Slopes, row: int, other: int) -> tuple[float, float]:
 
 def _shape_complaint(found: Evaluation, b: int, n: int) -> str:
     """What is wrong with the shapes: nothing is an empty string."""
-    objective, measures = _numpy(found.objective).shape, _numpy(found.measures).shape
+    objective, measures = to_numpy(found.objective).shape, to_numpy(found.measures).shape
     if objective != (b,):
         return f"objective: expected ({b},) = (batch,), got {objective}"
     if len(measures) != 2 or measures[0] != b:
         return f"measures: expected ({b}, k) = (batch, measures), got {measures}"
     if found.jacobian is None:
         return "jacobian: evaluate_with_jacobian returned none"
-    expected, got = (b, 1 + measures[1], n), _numpy(found.jacobian).shape
+    expected, got = (b, 1 + measures[1], n), to_numpy(found.jacobian).shape
     hint = "; swap its last two axes" if got == (b, n, 1 + measures[1]) else ""
     wanted = f"expected {expected} = (batch, 1 + measures, n), objective first"
     return "" if got == expected else f"jacobian: {wanted}, got {got}{hint}"
@@ -269,11 +270,6 @@ def _scale(evaluator: Evaluator) -> float:
     """The archive may store scale * objective + offset; the jacobian is that of the objective itself."""
     transform = getattr(evaluator, "transform", None)
     return float(transform[0]) if isinstance(transform, tuple) else 1.0
-
-
-def _numpy(values: Any) -> np.ndarray:
-    detach = getattr(values, "detach", None)  # a torch tensor that may require gradients or live on a GPU
-    return np.asarray(values if detach is None else detach().cpu())
 
 
 def _is_array(x: Any) -> bool:

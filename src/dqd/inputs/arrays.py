@@ -6,10 +6,11 @@ NumPy only, so that a worker that merely evaluates need not load JAX.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+Rows = TypeVar("Rows", bound=Any)
 MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}
 
 
@@ -26,6 +27,11 @@ def to_numpy(array: Any) -> np.ndarray:
 
 def _is_torch(array: Any) -> bool:
     return hasattr(array, "detach")
+
+
+def filled(rows: Rows, size: int) -> Rows:
+    """Rows of NumPy or JAX, the last one repeated until there are `size`: one compiled program serves fewer, too."""
+    return rows if len(rows) == size else rows[np.minimum(np.arange(size), len(rows) - 1)]
 
 
 def expected_shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tuple[int, ...]]:

@@ -22,6 +22,7 @@ from jax import Array
 
 from dqd.domains.domain import Domain
 from dqd.domains.problem import Problem as Problem
+from dqd.inputs.arrays import filled
 from dqd.inputs.names import check_known
 from dqd.latent.cutouts import Cutouts
 from dqd.latent.spaces import Space
@@ -170,8 +171,7 @@ def in_passes(function: Callable[[Array], Any], solutions: Array, chunk: int) ->
     if count <= 1:
         return function(solutions)
     size = -(-len(solutions) // count)
-    missing = jnp.broadcast_to(solutions[-1:], (count * size - len(solutions), solutions.shape[1]))
-    passes = jnp.concatenate([solutions, missing]).reshape(count, size, -1)
+    passes = filled(solutions, count * size).reshape(count, size, -1)
     found = jax.lax.map(function, passes)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: len(solutions)], found)
 
@@ -182,7 +182,7 @@ def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:
     size = min(size, max(len(rows), 1))
     for start in range(0, len(rows), size):
         batch = rows[start : start + size]
-        yield jnp.asarray(np.concatenate([batch, np.repeat(batch[-1:], size - len(batch), axis=0)])), len(batch)
+        yield jnp.asarray(filled(batch, size)), len(batch)
 
 
 def solution_keys(solutions: Array, salt: Any, purpose: Literal["noise", "cut-outs"]) -> Array:

@@ -167,9 +167,9 @@ def _end_with_parent() -> None:
 def run_on_cluster(
     folder: Path, tasks: list[tuple[Cell, int]], address: str, insecure: bool, progress: Progress
 ) -> str:
-    from dqd.workers.executor import Cluster, connect
+    from dqd.workers.dask import Cluster
 
-    cluster = Cluster(connect(address, insecure), owned=True)
+    cluster = Cluster.of(address, insecure)
     try:
         cores = sum(cluster.client.nthreads().values())
         running = {

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,81 +13,12 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
-from dqd.domains.evaluator import Evaluator
+from dqd.inputs.evaluator import Evaluator
 from dqd.search.search import Search, SearchState, Tally
 from dqd.search.walk import Walk, init, spread
-from dqd.tessellations.tessellation import Tessellation
 from dqd.workers.batches import Evaluations
-from dqd.workers.executor import engine_of
-from dqd.workers.failures import Failures
 from dqd.workers.padded import OnHost
-
-ROWS = 4  # solutions for a worker at once
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """What a user says of evaluations that are not part of the compiled program, as `illuminate` explains it."""
-
-    evaluator: Any
-    executor: Any
-    chunk: int | None
-    timeout: float | None
-    on_failure: str
-    insecure: bool
-    out: str | os.PathLike[str] | None
-
-    def __post_init__(self) -> None:
-        chunk = 1 if self.chunk is None else self.chunk
-        if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
-            raise ValueError(f"evaluation_chunk: expected a whole number, at least 1, got {chunk!r}")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"timeout: expected seconds, above 0, got {self.timeout!r}")
-        if self.on_failure not in ("raise", "skip"):
-            raise ValueError(f'on_failure: expected "raise" or "skip", got {self.on_failure!r}')
-        if not self.wanted and (self.timeout is not None or self.on_failure == "skip"):
-            raise ValueError("timeout and on_failure: they concern evaluator= and executor=; give one of these as well")
-        if self.evaluator is not None and not (callable(self.evaluator) or isinstance(self.evaluator, Evaluator)):
-            raise TypeError(
-                "evaluator: expected a function of a batch (b, n), or an object with evaluate and "
-                f"evaluate_with_jacobian, got {type(self.evaluator).__name__}"
-            )
-
-    @property
-    def rows(self) -> int | None:
-        """Solutions per call. What stays in this process is not cut up."""
-        return int(self.chunk) if self.chunk is not None else None if self.executor is None else ROWS
-
-    @property
-    def wanted(self) -> bool:
-        return self.evaluator is not None or self.executor is not None
-
-    def named(self, problem: Any) -> Any:
-        """What can be described is itself; of another evaluator its name, the same whenever the program is started."""
-        if isinstance(problem, Domain | functools.partial) or dataclasses.is_dataclass(problem):
-            return problem
-        kind = problem if hasattr(problem, "__qualname__") else type(problem)
-        return f"{kind.__module__}.{kind.__qualname__}"
-
-    def described(self, problem: Any) -> Any:
-        """The problem in the settings of a run. Where it is cut into chunks, their size may decide how it rounds."""
-        if not self.wanted:
-            return problem
-        return {"evaluator": self.named(problem), "evaluation_chunk": self.rows}
-
-    def runner(self, search: Search, problem: Any, tessellation: Tessellation) -> Hosted:
-        """`problem` is the evaluator, or a domain whose evaluations the executor is to do."""
-        evaluator = OnHost(problem, self.rows) if isinstance(problem, Domain) else problem
-        evaluations = Evaluations(
-            evaluator,
-            engine_of(self.executor, evaluator, self.timeout, self.insecure),
-            k=tessellation.num_measures,
-            chunk=self.rows,
-            timeout=self.timeout,
-            skip=self.on_failure == "skip",
-            failures=Failures(self.out),
-        )
-        return Hosted(search, evaluations)
+from dqd.workers.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -100,6 +29,14 @@ class Hosted:
     evaluations: Evaluations
     grain = 1  # a launch is a multiple of it
     chunk = 1  # iterations after which `until` is asked
+
+    @staticmethod
+    def of(
+        search: Search, problem: Domain | Evaluator, k: int, workers: Workers, out: str | os.PathLike[str] | None
+    ) -> Hosted:
+        """For an evaluator, or for a domain whose evaluations the workers are to do. Failures are listed in `out`."""
+        evaluator = OnHost(problem, workers.rows_per_call) if isinstance(problem, Domain) else problem
+        return Hosted(search, Evaluations(evaluator, workers, k, out))
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1, the initial population evaluated."""
@@ -117,8 +54,7 @@ class Hosted:
         return state, jax.tree.map(lambda *parts: np.concatenate(parts), *rows), jax.tree.map(np.asarray, state.tally)
 
     def close(self) -> None:
-        self.evaluations.engine.close()
-        self.evaluations.failures.write()
+        self.evaluations.close()
 
 
 def _iterate(walk: Walk, evaluations: Evaluations) -> None:
@@ -130,3 +66,17 @@ def _iterate(walk: Walk, evaluations: Evaluations) -> None:
         evaluation = spread(wanted, mask)
     solutions = walk.tell_dqd(evaluation)
     walk.tell(evaluations.evaluate(solutions, iteration, "solutions"))
+
+
+def described(problem: Domain | Evaluator, workers: Workers | None) -> object:
+    """The problem in the settings of a run. Where it is cut into rows, their number may decide how it rounds."""
+    if isinstance(problem, Domain) and workers is None:
+        return problem
+    return {"evaluator": named(problem), "rows": (workers or Workers()).rows_per_call}
+
+
+def named(problem: Domain | Evaluator) -> object:
+    """What can be described is itself; of another evaluator its name, the same whenever the program is started."""
+    if isinstance(problem, Domain) or dataclasses.is_dataclass(problem):
+        return problem
+    return f"{type(problem).__module__}.{type(problem).__qualname__}"

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.sharding import Mesh
@@ -23,6 +22,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
+from dqd.inputs.arrays import filled
 from dqd.runners.compiled import begin, begin_seeds, grain, iterate, whole
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
@@ -169,7 +169,7 @@ class _SharedRows(Domain):
 
     def _share(self, evaluate: Callable[[Array], Evaluation], solutions: Array) -> Evaluation:
         rows = solutions.shape[0]
-        full = jnp.pad(solutions, ((0, -rows % self.shares), (0, 0)), mode="edge")
+        full = filled(solutions, rows + -rows % self.shares)
         return jax.tree.map(lambda leaf: leaf[:rows], _gathered(evaluate(_own(full, self.shares))))
 
 

@@ -18,8 +18,8 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
-from dqd.domains.evaluator import Evaluator
 from dqd.emitters.emitter import Emitter
+from dqd.inputs.evaluator import Evaluator
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace
 

@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.metrics import Metrics, Standing
+from dqd.inputs.arrays import filled
 from dqd.search.noise import at, block_length, draw
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
 from dqd.types import Evaluation, Points, Proposal
@@ -123,8 +124,7 @@ class Walk:
         """Many rows become metrics at once. There are always as many, so that one program does it."""
         count = len(self._standings)
         if count:
-            full = self._standings + self._standings[-1:] * (ROWS - count)
-            stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *full)
+            stacked = jax.tree.map(lambda *leaves: filled(np.stack(leaves), ROWS), *self._standings)
             metrics = jax.device_get(self._programs.rows(self._state, self._fixed, stacked))
             self._rows.append(jax.tree.map(lambda values: values[:count], metrics))
             self._standings = []

@@ -1,1 +1,1 @@
-"""Evaluations elsewhere: plain functions, pools of processes, Dask clusters."""
+"""Where evaluations happen outside the compiled program: plain functions, pools of processes, Dask clusters."""

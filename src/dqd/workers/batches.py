@@ -1,129 +1,149 @@
 """Evaluates batches with an engine, so that how many workers there are, and which of them die, never shows.
 
-A batch is cut into chunks of fixed size; what they return is put together in the order of the batch. A chunk that a
+A batch is cut into pieces of as many rows; what they return is put together in the order of the batch. A piece that a
 hanging or killing neighbour may have torn along is tried again by itself; the solutions of one that fails are tried one
 by one. So a solution that raises, hangs or kills its worker is found, and costs only itself.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
-import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.arrays import checked, expected_shapes
 from dqd.types import Evaluation
-from dqd.workers.executor import ClusterError, Engine, WorkerDiedError
+from dqd.workers.engine import ClusterError, Task, WorkerDiedError
 from dqd.workers.failures import EvaluationError, Failures
-from dqd.workers.worker import MisuseError, evaluate_chunk
+from dqd.workers.worker import MisuseError, evaluate_rows
+from dqd.workers.workers import Workers
 
 Outputs = tuple[np.ndarray, ...]
 
 
-class Evaluations:
-    """An evaluator that JAX cannot trace, and where it runs."""
+@dataclass(frozen=True)
+class Batch:
+    """Solutions (b, n), and which of a run they are."""
 
-    def __init__(
-        self,
-        evaluator: Any,
-        engine: Engine,
-        *,
-        k: int,
-        chunk: int | None,
-        timeout: float | None,
-        skip: bool,
-        failures: Failures,
-    ) -> None:
-        self.evaluator, self.engine, self.failures = evaluator, engine, failures
-        self.k, self.chunk, self.timeout, self.skip = k, chunk, timeout, skip
+    solutions: np.ndarray
+    iteration: int
+    phase: str
+
+    @property
+    def jacobian(self) -> bool:
+        """Whether jacobians are wanted: only the points of a gradient phase have them."""
+        return self.phase == "points"
+
+
+class Evaluations:
+    """An evaluator that JAX cannot trace, and where it runs. There are `k` measures."""
+
+    def __init__(self, evaluator: Evaluator, workers: Workers, k: int, out: str | os.PathLike[str] | None) -> None:
+        self.evaluator, self.workers, self.k = evaluator, workers, k
+        self.engine, self.failures = workers.engine(evaluator), Failures(out)
         self.run = uuid.uuid4().hex
 
     def evaluate(self, solutions: Any, iteration: int, phase: str) -> Evaluation:
-        """Solutions (b, n) of one iteration; the points of a gradient phase with their jacobians."""
-        rows, jacobian = np.array(solutions), phase == "points"
-        shapes = expected_shapes(len(rows), self.k, rows.shape[1], jacobian)
-        arrays: Any = {name: np.full(shape, np.nan, rows.dtype) for name, shape in shapes.items()}
-        size = self.chunk or max(len(rows), 1)
-        chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
-        for piece, outcome in zip(chunks, self._gather(rows, chunks, jacobian), strict=True):
-            for part, outputs in self._settled(rows, piece, outcome, jacobian, iteration, phase):
+        """Solutions (b, n) of one iteration; NaN where one was skipped."""
+        batch = Batch(np.array(solutions), iteration, phase)
+        shapes, count = self._shapes(batch, slice(None)), len(batch.solutions)
+        arrays: Any = {name: np.full(shape, np.nan, batch.solutions.dtype) for name, shape in shapes.items()}
+        size = self.workers.rows_per_call or max(count, 1)
+        pieces = [slice(start, min(start + size, count)) for start in range(0, count, size)]
+        for piece, outcome in zip(pieces, self._gather(batch, pieces), strict=True):
+            for part, outputs in self._settled(batch, piece, outcome):
                 for array, output in zip(arrays.values(), outputs, strict=True):
                     array[part] = output
         return Evaluation(**arrays)
 
-    def _settled(
-        self, rows: np.ndarray, piece: slice, outcome: Outputs | Exception, jacobian: bool, iteration: int, phase: str
-    ) -> list[tuple[slice, Outputs]]:
-        """What is known of a chunk in the end: all of it, or what its solutions gave one by one."""
-        if isinstance(outcome, WorkerDiedError | TimeoutError):
-            outcome = self._alone(rows, piece, jacobian)
+    def close(self) -> None:
+        self.engine.close()
+        self.failures.close()
+
+    def _settled(self, batch: Batch, piece: slice, outcome: Outputs | Exception) -> list[tuple[slice, Outputs]]:
+        """What is known of a piece in the end: all of it, or what its solutions gave one by one."""
         if not isinstance(outcome, Exception):
             return [(piece, outcome)]
+        again = self._alone(batch, piece) if isinstance(outcome, WorkerDiedError | TimeoutError) else outcome
+        found = self._one_by_one(batch, piece, again) if isinstance(again, Exception) else [(piece, again)]
+        if sum(part.stop - part.start for part, _ in found) == piece.stop - piece.start:
+            self.failures.overcome(batch.iteration, batch.phase, piece, outcome)
+        return found
+
+    def _one_by_one(self, batch: Batch, piece: slice, error: Exception) -> list[tuple[slice, Outputs]]:
+        """What those solutions of a piece gave that did not fail; the error is that of the piece."""
         found: list[tuple[slice, Outputs]] = []
-        indices = range(*piece.indices(len(rows)))
-        for index in indices:
+        alone = piece.stop - piece.start == 1
+        for index in range(piece.start, piece.stop):
             single = slice(index, index + 1)
-            if len(indices) > 1:
-                outcome = self._alone(rows, single, jacobian)
+            outcome = error if alone else self._alone(batch, single)
             if isinstance(outcome, Exception):
-                self._report(rows[index], index, outcome, iteration, phase)
+                self._report(batch, index, outcome)
             else:
                 found.append((single, outcome))
         return found
 
-    def _alone(self, rows: np.ndarray, piece: slice, jacobian: bool) -> Outputs | Exception:
+    def _alone(self, batch: Batch, piece: slice) -> Outputs | Exception:
         """With nothing else running. A worker may die for reasons of its own, so that is tried again."""
         outcome: Outputs | Exception = WorkerDiedError()
         for _ in range(self.engine.deaths):
-            (outcome,) = self._gather(rows, [piece], jacobian)
+            (outcome,) = self._gather(batch, [piece])
             if not isinstance(outcome, WorkerDiedError):
                 break
         return outcome
 
-    def _gather(self, rows: np.ndarray, pieces: Sequence[slice], jacobian: bool) -> list[Outputs | Exception]:
+    def _gather(self, batch: Batch, pieces: Sequence[slice]) -> list[Outputs | Exception]:
         """Pieces side by side. When nothing has ended for `timeout` seconds, what a worker is busy with hangs."""
         outcomes: dict[int, Outputs | Exception] = {}
-        tasks = {
-            self.engine.submit(evaluate_chunk, self.run, self.evaluator, rows[piece].copy(), jacobian): number
-            for number, piece in enumerate(pieces)
-        }
+        tasks = {self._submit(batch, piece): number for number, piece in enumerate(pieces)}
         try:
             while tasks:
-                ended = self.engine.wait(list(tasks), self.timeout)
+                ended = self.engine.wait(list(tasks), self.workers.timeout)
                 for task in ended:  # fetched and let go at once: a result that waits on a worker can die with it
                     number = tasks.pop(task)
-                    outcomes[number] = self._outcome(task, rows[pieces[number]], jacobian)
+                    outcomes[number] = self._outcome(task, batch, pieces[number])
                     del task
                 if not ended:
                     for task in self.engine.stop(list(tasks)):
-                        outcomes[tasks.pop(task)] = TimeoutError(f"not finished after {self.timeout:g} s")
+                        outcomes[tasks.pop(task)] = TimeoutError(f"not finished after {self.workers.timeout:g} s")
         finally:
             for task in tasks:
                 task.cancel()
         return [outcomes[number] for number in range(len(pieces))]
 
-    def _outcome(self, task: Any, rows: np.ndarray, jacobian: bool) -> Outputs | Exception:
+    def _submit(self, batch: Batch, piece: slice) -> Task[Outputs]:
+        solutions = batch.solutions[piece].copy()  # an evaluator may overwrite what it is given
+        return self.engine.submit(evaluate_rows, self.run, self.evaluator, solutions, batch.jacobian)
+
+    def _outcome(self, task: Task[Outputs], batch: Batch, piece: slice) -> Outputs | Exception:
         try:
             outputs = self.engine.result(task)
         except (ClusterError, MisuseError):
             raise
         except Exception as error:
             return error
-        shapes = expected_shapes(len(rows), self.k, rows.shape[1], jacobian)
+        shapes = self._shapes(batch, piece)
         return tuple(
             checked("evaluator", name, output, shape)
             for output, (name, shape) in zip(outputs, shapes.items(), strict=True)
         )
 
-    def _report(self, solution: np.ndarray, index: int, error: Exception, iteration: int, phase: str) -> None:
-        words = self.failures.add(iteration, phase, index, solution, error)
-        if not self.skip:
+    def _shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
+        count, n = batch.solutions[piece].shape
+        return expected_shapes(count, self.k, n, batch.jacobian)
+
+    def _report(self, batch: Batch, index: int, error: Exception) -> None:
+        solution = batch.solutions[index]
+        words = self.failures.add(batch.iteration, batch.phase, index, solution, error)
+        if self.workers.on_failure == "raise":
             raise EvaluationError(
                 f"evaluation failed: {words}. Its solution is in this error's `solution`; "
                 'on_failure="skip" goes on without such solutions',
                 solution,
             ) from error
-        warnings.warn(f"evaluation skipped: {words}", stacklevel=2)
+        self.failures.skipped.add(error, words)

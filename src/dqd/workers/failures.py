@@ -1,10 +1,15 @@
-"""Evaluations that failed: which, and why. One JSON object per line in `failures.jsonl` of the run's folder."""
+"""Evaluations that failed: which, and why. One JSON object per line in `failures.jsonl` of the run's folder.
+
+A run of days may have thousands: warnings name the first, and count all of them when the run ends.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +32,50 @@ def digest(solution: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(solution).tobytes()).hexdigest()[:16]
 
 
+class Notices:
+    """Something that may happen again and again: a warning when it first does, and one that counts in the end."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.kinds = what, Counter[str]()
+
+    def add(self, error: Exception, words: str) -> None:
+        self.kinds[type(error).__name__] += 1
+        if self.kinds.total() == 1:
+            warnings.warn(f"{self.what}: {words}; if there are more, they are counted at the end", stacklevel=2)
+
+    def sum_up(self, hint: str = "") -> None:
+        if self.kinds.total() > 1:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.most_common())
+            warnings.warn(f"{self.what} {self.kinds.total():,} times: {kinds}{hint}", stacklevel=2)
+
+
 class Failures:
     """Every failure becomes a line of a file, as soon as the folder is the record of a run."""
 
     def __init__(self, out: str | os.PathLike[str] | None) -> None:
         self.folder = None if out is None else Path(out)
         self.unwritten: list[dict[str, Any]] = []
+        self.skipped, self.repeated = Notices("evaluation skipped"), Notices("evaluation repeated with success")
 
     def add(self, iteration: int, phase: str, index: int, solution: np.ndarray, error: BaseException) -> str:
         """The failure in words."""
-        reason = f"{type(error).__name__}: {error}".strip().removesuffix(":")
+        reason = _reason(error)
         row = {"iteration": iteration, "phase": phase, "index": index, "digest": digest(solution), "error": reason}
         words = f"iteration {iteration:,}, {phase}, index {index} (digest {row['digest']}): {reason}"
         if self.folder is not None:
             self.unwritten.append(row)
             self.write()
         return words
+
+    def overcome(self, iteration: int, phase: str, piece: slice, error: Exception) -> None:
+        """A piece of a batch failed, and nothing of it when it was tried again."""
+        rows = f"index {piece.start} to {piece.stop - 1}"
+        self.repeated.add(error, f"iteration {iteration:,}, {phase}, {rows}: {_reason(error)}")
+
+    def close(self) -> None:
+        self.write()
+        self.skipped.sum_up("" if self.folder is None else f"; {self.folder / FAILURES} has a line for each")
+        self.repeated.sum_up()
 
     def write(self) -> None:
         """Append what is not written yet."""
@@ -52,6 +85,10 @@ class Failures:
         with explained(path, "report a failed evaluation", len(lines)), path.open("ab") as file:
             file.write((_newline(path) + lines).encode())
         self.unwritten.clear()
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip().removesuffix(":")
 
 
 def _newline(path: Path) -> str:

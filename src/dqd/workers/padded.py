@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from dqd.domains.domain import Domain
+from dqd.inputs.arrays import filled
 from dqd.types import Evaluation
 
 _evaluate = jax.jit(Domain.evaluate)
@@ -22,14 +24,13 @@ class OnHost:
     domain: Domain
     rows: int | None
 
-    def evaluate(self, solutions: np.ndarray) -> Evaluation:
+    def evaluate(self, solutions: Any) -> Evaluation:
         return self._padded(_evaluate, solutions)
 
-    def evaluate_with_jacobian(self, solutions: np.ndarray) -> Evaluation:
+    def evaluate_with_jacobian(self, solutions: Any) -> Evaluation:
         return self._padded(_evaluate_with_jacobian, solutions)
 
-    def _padded(self, function: Any, solutions: np.ndarray) -> Evaluation:
-        missing = 0 if self.rows is None else self.rows - len(solutions)
-        full = np.concatenate([solutions, np.repeat(solutions[-1:], missing, axis=0)])
+    def _padded(self, function: Callable[[Domain, Any], Evaluation], solutions: np.ndarray) -> Evaluation:
+        full = filled(solutions, self.rows or len(solutions))
         with jax.enable_x64(solutions.dtype == np.float64):  # a worker knows nothing of the search's precision
             return jax.tree.map(lambda part: np.asarray(part)[: len(solutions)], function(self.domain, full))

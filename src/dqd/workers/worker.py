@@ -1,17 +1,20 @@
-"""What a worker does: evaluate one chunk of a batch. It loads JAX only if the evaluator does."""
+"""What a worker does: evaluate some rows of a batch. It loads JAX only if the evaluator does."""
 
 from __future__ import annotations
 
 import copy
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dqd.inputs import arrays
 
+if TYPE_CHECKING:
+    from dqd.inputs.evaluator import Evaluator
+
 KEPT = 8  # evaluators, the oldest goes first
-_kept: dict[str, Any] = {}
+_kept: dict[str, Evaluator] = {}
 
 
 class MisuseError(TypeError):
@@ -22,7 +25,7 @@ def begin() -> None:
     """Nothing; but whoever did it has imported what it takes to evaluate."""
 
 
-def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
+def evaluate_rows(run: str, evaluator: Evaluator, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
     """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n)."""
     try:
         outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
@@ -39,7 +42,7 @@ def evaluate_chunk(run: str, evaluator: Any, solutions: np.ndarray, jacobian: bo
     if jacobian and len(outputs) < 3:
         raise MisuseError(
             "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
-            "got two things. Return all three, or give an object with evaluate and evaluate_with_jacobian"
+            "got two things. Return all three, or give a function that does: dqd.evaluator(f, jacobian=g)"
         )
     return tuple(_numbers(name, output) for name, output in zip(_parts(jacobian), outputs, strict=False))
 
@@ -59,11 +62,9 @@ def _numbers(name: str, output: Any) -> np.ndarray:
         raise MisuseError(str(error)) from error
 
 
-def _call(evaluator: Any, solutions: np.ndarray, jacobian: bool) -> Any:
-    if not hasattr(evaluator, "evaluate"):
-        return evaluator(solutions)
+def _call(evaluator: Evaluator, solutions: Any, jacobian: bool) -> Any:
     outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
-    if isinstance(outputs, tuple | list):
+    if isinstance(outputs, tuple | list) or not hasattr(outputs, "objective"):
         return outputs
     return [getattr(outputs, part) for part in _parts(jacobian)]
 
@@ -81,8 +82,8 @@ def _can_travel(error: Exception) -> bool:
     return True
 
 
-def _first_copy(run: str, evaluator: Any) -> Any:
-    """Every chunk brings a copy of the evaluator. The first of a run stays, with all it has compiled or loaded."""
+def _first_copy(run: str, evaluator: Evaluator) -> Evaluator:
+    """Every call brings a copy of the evaluator. The first of a run stays, with all it has compiled or loaded."""
     if run not in _kept:
         while len(_kept) >= KEPT:
             _kept.pop(next(iter(_kept)))

@@ -1,0 +1,80 @@
+"""`Workers`: where evaluations happen that are not part of the compiled program."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dqd.workers.engine import Engine
+from dqd.workers.pool import Inline, Pool
+
+if TYPE_CHECKING:
+    from dqd.inputs.evaluator import Evaluator
+
+ROWS = 4  # solutions for a worker at once
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where evaluations happen, and what becomes of those that fail. How many workers there are never shows.
+
+        workers = dqd.Workers(lambda: ProcessPoolExecutor(8, mp_context=get_context("spawn")), timeout=60)
+
+    Args:
+        executor: a concurrent.futures.Executor; a function that makes one, which is called again when its workers die;
+            a distributed.Client; or the address of a Dask scheduler, such as "tls://head:8786". None is this process.
+        rows: solutions per call, at least 1: by default the whole batch in this process, 4 for a worker. Unlike the
+            number of workers, it may change how results round.
+        timeout: seconds without any evaluation ending after which those that workers are busy with count as hanging.
+        on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
+        insecure: allow unencrypted tcp:// to a scheduler on another machine.
+    """
+
+    executor: Any = None
+    rows: int | None = None
+    timeout: float | None = None
+    on_failure: Literal["raise", "skip"] = "raise"
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        rows = 1 if self.rows is None else self.rows
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+            raise ValueError(f"rows: expected a whole number of solutions, at least 1, got {rows!r}")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"timeout: expected seconds, above 0, got {self.timeout!r}")
+        if self.timeout is not None and self.executor is None:
+            raise ValueError("timeout: an evaluation in this process cannot be stopped; give an executor as well")
+        if self.on_failure not in ("raise", "skip"):
+            raise ValueError(f'on_failure: expected "raise" or "skip", got {self.on_failure!r}')
+
+    @property
+    def rows_per_call(self) -> int | None:
+        """Solutions per call; None is a whole batch. What stays in this process is not cut up unless so told."""
+        return int(self.rows) if self.rows is not None else None if self.executor is None else ROWS
+
+    def engine(self, evaluator: Evaluator) -> Engine:
+        """What evaluates, ready to begin."""
+        executor = self.executor
+        if executor is None:
+            return Pool(Inline())
+        if isinstance(executor, str) or _is_client(executor):
+            from dqd.workers.dask import Cluster
+
+            return Cluster.of(executor, self.insecure)
+        if isinstance(executor, Executor):
+            return Pool.of(executor, evaluator)
+        if callable(executor) and not isinstance(executor, type):
+            return Pool.of(executor(), evaluator, make=executor)
+        raise TypeError(
+            "executor: expected a concurrent.futures.Executor, a function that makes one, a distributed.Client "
+            f"or its address, got {executor!r}"
+        )
+
+
+def _is_client(executor: Any) -> bool:
+    distributed = sys.modules.get("distributed")  # whoever holds a client has imported it
+    return distributed is not None and isinstance(executor, distributed.Client)
