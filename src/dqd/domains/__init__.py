@@ -5,5 +5,17 @@ from dqd.domains.check_jacobian import JacobianReport, check_jacobian
 from dqd.domains.domain import Domain, Evaluator
 from dqd.domains.function import FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
+from dqd.domains.problem import Problem
+from dqd.domains.rejudge import rejudged
 
-__all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "JacobianReport", "LinearProjection", "check_jacobian"]
+__all__ = [
+    "Arm",
+    "Domain",
+    "Evaluator",
+    "FunctionDomain",
+    "JacobianReport",
+    "LinearProjection",
+    "Problem",
+    "check_jacobian",
+    "rejudged",
+]

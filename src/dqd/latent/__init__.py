@@ -5,8 +5,9 @@ A *space* turns solutions into latents, a *generator* latents into images, *scor
 `LatentDomain` is made of the three and is a domain like any other.
 """
 
+from dqd.domains.problem import Problem
 from dqd.latent.cutouts import Cutouts
-from dqd.latent.domain import Generator, LatentDomain, Problem, Scorer, images_per_pass
+from dqd.latent.domain import Generator, LatentDomain, Scorer, images_per_pass
 from dqd.latent.reevaluate import reevaluate
 from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
 
