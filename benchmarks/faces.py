@@ -4,7 +4,7 @@
     python benchmarks/faces.py --algorithm cma-mega-adam --iterations 10000 --resolution 200 --out runs/faces-adam
 
 The networks must be there (`dqd fetch faces`). Everything goes to --out: the record of the search (an interrupted one
-goes on where it stopped), figures.json and collages. With --compare as many evaluations are spent on random
+goes on where it stopped), metrics.json and collages. With --compare as many evaluations are spent on random
 sampling, and `faceres`, an age network that no search has seen, gives a second opinion on the elites of both.
 """
 
@@ -45,10 +45,10 @@ def main() -> None:
         dtype=arguments.dtype,
     )
     if arguments.images:
-        problem = replace(problem, domain=replace(problem.domain, chunk=arguments.images))
+        problem = replace(problem, domain=replace(problem.domain, images=arguments.images))
     names = [arguments.algorithm, "random"] if arguments.compare else [arguments.algorithm]
     found = {name: _search(problem, name, arguments, out) for name in names}
-    figures = {
+    report = {
         "device": jax.devices()[0].device_kind,
         "jax": jax.__version__,
         "problem": problem.title,
@@ -57,14 +57,14 @@ def main() -> None:
         "space": arguments.space,
         "resolution": arguments.resolution,
         "seed": arguments.seed,
-        "searches": {name: figures for name, (_, figures) in found.items()},
+        "searches": {name: metrics for name, (_, metrics) in found.items()},
     }
     for name, (archive, _) in found.items():
         finish.pictures(problem, archive, problem.final or problem.domain, out / name)
         if arguments.compare:
-            figures["searches"][name]["judge"] = _judged(archive, problem)
-    (out / "figures.json").write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures, indent=2))
+            report["searches"][name]["judge"] = _judged(archive, problem)
+    (out / "metrics.json").write_text(json.dumps(report, indent=2) + "\n")
+    print(json.dumps(report, indent=2))
 
 
 def _arguments() -> argparse.Namespace:
@@ -73,13 +73,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--objective", default=OBJECTIVE)
     parser.add_argument("--measure", action="append")
     parser.add_argument("--space", default="p")
-    parser.add_argument("--iterations", type=int, default=latent.pace("lsi-faces").iterations)
+    parser.add_argument("--iterations", type=int, default=latent.iterations("lsi-faces"))
     parser.add_argument("--resolution", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=("cpu", "gpu"), help="refuse to run elsewhere")
     parser.add_argument("--preview", type=int, choices=(0, 128, 256), help="pixels; 0: the full network")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--chunk", type=int, default=latent.pace("lsi-faces").chunk)
     parser.add_argument("--images", type=int, help="images per pass, which bounds memory")
     parser.add_argument("--compare", action="store_true", help="beside random sampling, with the second age network")
     parser.add_argument("--out", type=Path, default=Path("runs/faces"))
@@ -101,21 +100,20 @@ def _search(problem: Any, name: str, arguments: Any, out: Path) -> tuple[Archive
         initial_sigma=problem.initial_sigma,
         iterations=arguments.iterations,
         seed=arguments.seed,
-        chunk=arguments.chunk,
         out=out / name,
     )
-    figures = result.summary() | {
+    metrics = result.summary() | {
         "ms_per_iteration": 1000 * result.seconds / max(result.iterations, 1),
         "cells": len(result.elites),
         "peak_memory_bytes": (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"),
     }
-    if problem.final is None:
-        return result.archive, figures
+    if not problem.judges:
+        return result.archive, metrics
     started = time.perf_counter()
-    archive = finish.rescore(problem.final, problem.salts, result.archive, print)
-    metrics = {key: float(getattr(archive.metrics, key)) for key in ("qd_score", "coverage", "mean")}
-    full = {"cells": len(archive.elites), "best": float(archive.best), "seconds": time.perf_counter() - started}
-    return archive, figures | {"preview_only": True, "full": metrics | full}
+    archive = problem.judged(result.archive, finish.tenths(print))
+    full = {key: float(getattr(archive.metrics, key)) for key in ("qd_score", "coverage", "mean", "best")}
+    full |= {"cells": len(archive.elites), "seconds": time.perf_counter() - started}
+    return archive, metrics | {"preview_only": True, "full": full}
 
 
 def _judged(archive: Archive, problem: Any) -> dict[str, float]:

@@ -4,7 +4,7 @@
     python benchmarks/stylegan.py --breakdown           also the parts of an iteration
     python benchmarks/stylegan.py --authors-way         also float32 and three separate jacobian passes
     python benchmarks/stylegan.py --sweep               several precisions and numbers of images per pass
-    python benchmarks/stylegan.py --dtypes bfloat16 float32 --chunks 12 18 37    every combination of these
+    python benchmarks/stylegan.py --dtypes bfloat16 float32 --images 12 18 37    every combination of these
 
 An iteration makes and judges 35 images, and one more with three gradients. Times leave compilation out; weights being
 random, the scores mean nothing.
@@ -38,7 +38,7 @@ from dqd.types import Evaluation, pytree, replace
 
 BRANCHES = 35  # images of an iteration beside the one with gradients
 PROMPTS = ("objective", "first", "second")  # their texts are random as well
-SWEEP = (["bfloat16", "float16", "float32"], [18, 37])  # dtypes, chunks
+SWEEP = (["bfloat16", "float16", "float32"], [18, 37])  # dtypes, images per pass
 SMALL_CLIP = {"image": (64, 2), "text": (64, 1), "patch": 16, "positions": 17, "vocabulary": 64, "features": 32}
 
 
@@ -68,7 +68,7 @@ class AuthorsWay(Domain):
         return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:], jnp.stack(gradients, axis=1))
 
 
-def make_domain(arguments: argparse.Namespace, dtype: str, chunk: int) -> LatentDomain:
+def make_domain(arguments: argparse.Namespace, dtype: str, images: int) -> LatentDomain:
     generator = stylegan.from_tensors(stylegan.random_tensors(arguments.resolution, width=arguments.width), dtype)
     sizes: dict[str, Any] = SMALL_CLIP if arguments.small_clip else {"text": (64, 1), "vocabulary": 64}
     model = clip_weights.from_tensors(clip_weights.random_tensors(**sizes), dtype)
@@ -81,7 +81,7 @@ def make_domain(arguments: argparse.Namespace, dtype: str, chunk: int) -> Latent
         f"-{PROMPTS[0]}",
         PROMPTS[1:],
         stored=STORED,
-        chunk=chunk,
+        images=images,
         fresh=not arguments.fixed_noise,
     )
 
@@ -151,17 +151,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--width", type=float, default=1.0, help="share of the channels, for a try on a CPU")
     parser.add_argument("--small-clip", action="store_true", help="a tiny CLIP, for a try on a CPU")
     parser.add_argument("--dtypes", nargs="+", default=["bfloat16"])
-    parser.add_argument("--chunks", nargs="+", type=int, default=[37], help="images per pass")
+    parser.add_argument("--images", nargs="+", type=int, default=[37], help="images per pass")
     parser.add_argument("--iterations", type=int, default=25, help="of a round")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--fixed-noise", action="store_true", help="instead of fresh noise, which the paper had")
     parser.add_argument("--breakdown", action="store_true")
     parser.add_argument("--authors-way", action="store_true")
-    parser.add_argument("--sweep", action="store_true", help=f"--dtypes {' '.join(SWEEP[0])} --chunks 18 37")
+    parser.add_argument("--sweep", action="store_true", help=f"--dtypes {' '.join(SWEEP[0])} --images 18 37")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/stylegan.json"))
     arguments = parser.parse_args()
     if arguments.sweep:
-        arguments.dtypes, arguments.chunks = SWEEP
+        arguments.dtypes, arguments.images = SWEEP
     return arguments
 
 
@@ -174,14 +174,14 @@ def main() -> None:
         print(json.dumps(rows[-1]), flush=True)
         write(arguments, rows)
 
-    for dtype, chunk in itertools.product(arguments.dtypes, arguments.chunks):
-        domain = make_domain(arguments, dtype, chunk)
-        note(way="ours", dtype=dtype, chunk=chunk, **time_search(domain, arguments))
+    for dtype, images in itertools.product(arguments.dtypes, arguments.images):
+        domain = make_domain(arguments, dtype, images)
+        note(way="ours", dtype=dtype, images=images, **time_search(domain, arguments))
         if arguments.breakdown:
-            note(way="ours, in parts", dtype=dtype, chunk=chunk, ms=time_parts(domain))
+            note(way="ours, in parts", dtype=dtype, images=images, ms=time_parts(domain))
     if arguments.authors_way:
-        domain = make_domain(arguments, "float32", chunk=37)
-        note(way="authors'", dtype="float32", chunk=37, **time_search(AuthorsWay(domain), arguments))
+        domain = make_domain(arguments, "float32", images=37)
+        note(way="authors'", dtype="float32", images=37, **time_search(AuthorsWay(domain), arguments))
 
 
 def write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:

@@ -14,8 +14,8 @@ from dqd.types import replace
 
 OPTIONS = {
     "plain": {},
-    "sequential pull-backs": {"chunk": 2},
-    "one image at a time": {"chunk": 1},
+    "sequential pull-backs": {"images": 2},
+    "one image at a time": {"images": 1},
     "negated and penalised": {"objective": "-contrast", "norm_penalty": 0.3, "measures": ("-upper", "lower")},
     "cut-outs": {"cutouts": Cutouts(count=3, size=5)},
 }
@@ -40,14 +40,14 @@ def test_a_batch_has_the_jacobians_of_its_members():
     assert_allclose(found.jacobian, jax.jit(each)(solutions), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("chunk", "fresh"), [(1, False), (3, True)])
-def test_the_length_of_a_pass_never_changes_a_value(chunk, fresh):
-    whole, chunked = toys.domain(chunk=100, fresh=fresh), toys.domain(chunk=chunk, fresh=fresh)
+@pytest.mark.parametrize(("images", "fresh"), [(1, False), (3, True)])
+def test_the_length_of_a_pass_never_changes_a_value(images, fresh):
+    whole, short = toys.domain(images=100, fresh=fresh), toys.domain(images=images, fresh=fresh)
     solutions = toys.solutions(7)
-    expected, found = (jax.jit(d.evaluate_with_jacobian)(solutions) for d in (whole, chunked))
+    expected, found = (jax.jit(d.evaluate_with_jacobian)(solutions) for d in (whole, short))
     for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
         assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    plain = jax.jit(chunked.evaluate)(solutions)
+    plain = jax.jit(short.evaluate)(solutions)
     assert plain.objective.shape == (7,)
     assert_allclose(plain.measures, expected.measures, rtol=1e-5, atol=1e-6)
 
@@ -70,11 +70,11 @@ def test_the_penalty_is_the_mean_square_of_the_solution():
     [
         ({"objective": "contrats"}, ["unknown objective 'contrats'", "'contrast'", "upper, lower"]),
         ({"measures": ("upper", "-lowr")}, ["unknown measure 'lowr'", "did you mean 'lower'"]),
-        ({"chunk": 0}, ["chunk: expected at least 1 image"]),
+        ({"images": 0}, ["images: expected at least 1 image"]),
     ],
 )
 def test_mistakes_are_answered_with_what_there_is(options, words):
-    with pytest.raises(ValueError, match=r"unknown|chunk") as caught:
+    with pytest.raises(ValueError, match=r"unknown|images") as caught:
         toys.domain(**options)
     for word in words:
         assert word in str(caught.value)
@@ -164,7 +164,7 @@ def test_cutouts_differentiate_into_every_part_of_the_image():
 @pytest.mark.parametrize("channels", [1, 3])
 def test_rendered_images_are_those_that_were_judged(channels):
     weights = jax.random.normal(jax.random.key(0), (4, channels * 36))
-    domain = replace(toys.domain(chunk=2), generator=toys.Painter(weights, channels=channels))
+    domain = replace(toys.domain(images=2), generator=toys.Painter(weights, channels=channels))
     solutions = toys.solutions(5)
     pictures = domain.render(solutions)
     assert pictures.shape == (5, 6, 6, 3)

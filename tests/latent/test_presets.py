@@ -12,8 +12,8 @@ import dqd
 from dqd import illuminate
 from dqd.cli import app
 from dqd.latent import presets as latent
+from dqd.latent.ascent import ascend
 from dqd.latent.finish import finish
-from dqd.latent.optimize import ascend
 from dqd.paper import presets
 from dqd.paper.presets import make_problem, preset, settings
 from dqd.types import replace
@@ -60,8 +60,8 @@ def test_mistakes_are_answered_with_what_there_is():
 
 
 def test_common_options_reach_the_domain():
-    problem = make_problem("lsi-digits", chunk=5, norm_penalty=0.5, cutouts=3, resolution=9)
-    assert (problem.domain.chunk, problem.domain.norm_penalty, problem.domain.cutouts.count) == (5, 0.5, 3)
+    problem = make_problem("lsi-digits", images=5, norm_penalty=0.5, cutouts=3, resolution=9)
+    assert (problem.domain.images, problem.domain.norm_penalty, problem.domain.cutouts.count) == (5, 0.5, 3)
     assert problem.domain.cutouts.size == 28
     assert problem.grid.shape == (9, 9)
     assert (problem.final, problem.salts) == (problem.domain, latent.SALTS)  # luck with the crops is taken away
@@ -74,11 +74,11 @@ def test_with_fresh_noise_elites_are_judged_again():
 
     problem = make_problem("lsi-digits")
     noisy = dataclasses.replace(problem, domain=dataclasses.replace(problem.domain, fresh=True))
-    finished = latent._finished(noisy, {"chunk": 7})
+    finished = latent._finished(noisy, {"images": 7})
     assert finished.final is finished.domain
     assert finished.salts == latent.SALTS
     assert 0 not in finished.salts  # the draws that the search has seen
-    assert finished.domain.chunk == 7
+    assert finished.domain.images == 7
 
 
 def test_the_papers_own_problems_are_as_before():
@@ -121,12 +121,12 @@ def test_a_run_writes_a_collage_and_says_what_was_found(tmp_path, monkeypatch):
     command = ["run", "--domain", "lsi-digits", "--measure", "width", "--measure", "slant", "--resolution", "8"]
     done = CliRunner().invoke(app, [*command, "--iterations", "12"])
     assert done.exit_code == 0, done.output
-    assert "CMA-MEGA (Adam) on lsi-digits, n = 16, 8 x 8 cells" in done.stdout
+    assert "CMA-MEGA (Adam) on lsi-digits, n = 16, 64 cells" in done.stdout
     assert "runs/lsi-digits/collage.png" in done.stdout
     assert Image.open(tmp_path / "runs/lsi-digits/collage.png").width > 500
 
 
-@pytest.mark.parametrize(("measures", "cells"), [(["ink"], "8 cells"), (["ink", "width", "slant"], "8 x 8 x 8 cells")])
+@pytest.mark.parametrize(("measures", "cells"), [(["ink"], "8 cells"), (["ink", "width", "slant"], "512 cells")])
 def test_any_number_of_measures(tmp_path, measures, cells):
     command = ["run", "--domain", "lsi-digits", "--resolution", "8", "--iterations", "2", f"--out={tmp_path / 'run'}"]
     done = CliRunner().invoke(app, [*command, *(f"--measure={name}" for name in measures)])
@@ -199,13 +199,13 @@ def test_provisional_scores_are_judged_again_and_kept(tmp_path):
     result = illuminate(
         problem.domain, preset("lsi-digits", "cma-mega-adam"), problem.grid, x0=problem.x0, iterations=3
     )
-    figures = finish(dataclasses.replace(problem, final=judge), result, tmp_path, said.append)
+    told = finish(dataclasses.replace(problem, final=judge), result, tmp_path, said.append)
 
     kept = dqd.load(tmp_path / "rescored.safetensors")
-    assert len(kept) == figures["rescored"]["cells"] == len(result.archive)
+    assert len(kept) == told["rescored"]["cells"] == len(result.archive)
     np.testing.assert_allclose(kept.measures, result.archive.elites.measures, atol=1e-6)
     lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
     np.testing.assert_allclose(kept.objective, result.archive.elites.objective - lost, atol=1e-3)
-    np.testing.assert_allclose(figures["rescored"]["best"], kept.objective.max(), rtol=1e-6)
+    np.testing.assert_allclose(told["rescored"]["best"], kept.objective.max(), rtol=1e-6)
     assert {path.name for path in tmp_path.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
     assert said[-1] == f"judged again: {len(kept)} of {len(kept)} elites"

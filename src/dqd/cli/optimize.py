@@ -33,7 +33,7 @@ def optimize(
 
     The measures are only reported. For lsi domains the image found is written.
     """
-    from dqd.latent.optimize import ascend
+    from dqd.latent.ascent import ascend
 
     given = options.given(locals())
     with explained(USAGE):

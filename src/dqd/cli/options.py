@@ -50,5 +50,5 @@ def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def builder_options(options: dict[str, Any]) -> dict[str, Any]:
     """The same by the names of `presets.make_problem`."""
-    renamed = {"measure": "measures", "images": "chunk"}
+    renamed = {"measure": "measures"}
     return {renamed.get(name, name): value for name, value in options.items()}

@@ -5,6 +5,18 @@ from dqd.domains.check_jacobian import JacobianReport, check_jacobian
 from dqd.domains.domain import Domain
 from dqd.domains.function import FunctionDomain
 from dqd.domains.linear_projection import LinearProjection
+from dqd.domains.problem import Problem
+from dqd.domains.rejudge import rejudged
 from dqd.inputs.evaluator import Evaluator
 
-__all__ = ["Arm", "Domain", "Evaluator", "FunctionDomain", "JacobianReport", "LinearProjection", "check_jacobian"]
+__all__ = [
+    "Arm",
+    "Domain",
+    "Evaluator",
+    "FunctionDomain",
+    "JacobianReport",
+    "LinearProjection",
+    "Problem",
+    "check_jacobian",
+    "rejudged",
+]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dqd.latent.domain import LatentDomain as LatentDomain
     from dqd.latent.domain import Scorer as Scorer
     from dqd.latent.domain import images_per_pass as images_per_pass
-    from dqd.latent.reevaluate import reevaluate as reevaluate
+    from dqd.latent.judgement import reevaluate as reevaluate
     from dqd.latent.spaces import Extended as Extended
     from dqd.latent.spaces import Identity as Identity
     from dqd.latent.spaces import Mapped as Mapped
@@ -31,7 +31,7 @@ _HOMES = {
     "dqd.domains.problem": ("Problem",),
     "dqd.latent.cutouts": ("Cutouts",),
     "dqd.latent.domain": ("Generator", "LatentDomain", "Scorer", "images_per_pass"),
-    "dqd.latent.reevaluate": ("reevaluate",),
+    "dqd.latent.judgement": ("reevaluate",),
     "dqd.latent.spaces": ("Extended", "Identity", "Mapped", "Space", "Sphere", "Whitened"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

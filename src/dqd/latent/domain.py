@@ -1,7 +1,7 @@
 """The domain of an image generator: solutions become latents, latents images, images scores.
 
 Objective and measures are scores chosen by name; all of them judge the same image. Batches go through the networks as
-batches, in passes of at most `chunk` images, so that memory is bounded. A jacobian costs one forward pass and 1 + k
+batches, in passes of at most `images`, so that memory is bounded. A jacobian costs one forward pass and 1 + k
 pull-backs for the whole batch: rows of a batch do not depend on one another, so the gradient of a column's sum holds
 the gradient of every row.
 
@@ -12,7 +12,7 @@ luckiest of many; `reevaluate` with another salt shows what they are worth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import jax
@@ -21,7 +21,7 @@ import numpy as np
 from jax import Array
 
 from dqd.domains.domain import Domain
-from dqd.domains.problem import Problem as Problem
+from dqd.domains.rejudge import batches
 from dqd.inputs.arrays import filled
 from dqd.inputs.names import check_known
 from dqd.latent.cutouts import Cutouts
@@ -72,7 +72,7 @@ class LatentDomain(Domain):
     objective: str = static()
     measures: tuple[str, ...] = static()
     stored: tuple[float, float] = static(default=(1.0, 0.0))
-    chunk: int = static(default=64)  # images per pass
+    images: int = static(default=64)  # per pass
     fresh: bool = static(default=False)  # noise
     salt: int = 0
     norm_penalty: float = 0.0
@@ -83,8 +83,8 @@ class LatentDomain(Domain):
             check_known(kind, name.removeprefix("-"), self.names)
         if len(set(self.names)) != len(self.names):
             raise ValueError(f"scorers: every score needs a name of its own, got {', '.join(self.names)}")
-        if self.chunk < 1:
-            raise ValueError(f"chunk: expected at least 1 image per pass, got {self.chunk}")
+        if self.images < 1:
+            raise ValueError(f"images: expected at least 1 image per pass, got {self.images}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,12 +102,12 @@ class LatentDomain(Domain):
         return outputs[0], outputs[1:]
 
     def evaluate(self, solutions: Array) -> Evaluation:
-        outputs = in_passes(self.outputs, solutions, self.chunk)
+        outputs = in_passes(self.outputs, solutions, self.images)
         return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:])
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
         # 1 + k pull-backs at once weigh about as much as 1 + k images.
-        outputs, jacobian = in_passes(self._linearise, solutions, max(1, self.chunk // (1 + len(self.measures))))
+        outputs, jacobian = in_passes(self._linearise, solutions, max(1, self.images // (1 + len(self.measures))))
         return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:], jacobian)
 
     def outputs(self, solutions: Array) -> Array:
@@ -141,7 +141,7 @@ class LatentDomain(Domain):
         outputs, pull_back = jax.vjp(self.outputs, solutions)
         rows = outputs.shape[1]
         columns = jnp.eye(rows, dtype=outputs.dtype)[:, None, :] * jnp.ones_like(outputs)  # (1 + k, b, 1 + k)
-        together = rows * len(solutions) <= self.chunk
+        together = rows * len(solutions) <= self.images
         pulled = jax.vmap(pull_back)(columns) if together else jax.lax.map(pull_back, columns)
         return outputs, jnp.swapaxes(pulled[0], 0, 1)
 
@@ -149,7 +149,7 @@ class LatentDomain(Domain):
 
     def render(self, solutions: Any) -> np.ndarray:
         """The images of solutions, (b, n) -> (b, h, w, 3) of bytes: the very ones that were judged."""
-        passes = [np.asarray(_render(self, batch))[:count] for batch, count in batches(solutions, self.chunk)]
+        passes = [np.asarray(_render(self, batch))[:count] for batch, count in batches(solutions, self.images)]
         size = self.generator.resolution
         return np.concatenate([np.zeros((0, size, size, 3), np.uint8), *passes])
 
@@ -161,28 +161,19 @@ class LatentDomain(Domain):
 
 
 def images_per_pass(cpu: int, gpu: int) -> int:
-    """A `chunk` for the device at hand."""
+    """The `images` for the device at hand."""
     return cpu if jax.default_backend() == "cpu" else gpu
 
 
-def in_passes(function: Callable[[Array], Any], solutions: Array, chunk: int) -> Any:
-    """function over (b, n) in passes of at most `chunk` rows, of equal length; the last one is filled with a copy."""
-    count = -(-len(solutions) // chunk)
+def in_passes(function: Callable[[Array], Any], solutions: Array, rows: int) -> Any:
+    """function over (b, n) in passes of at most `rows`, of equal length; the last one is filled with a copy."""
+    count = -(-len(solutions) // rows)
     if count <= 1:
         return function(solutions)
     size = -(-len(solutions) // count)
     passes = filled(solutions, count * size).reshape(count, size, -1)
     found = jax.lax.map(function, passes)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[: len(solutions)], found)
-
-
-def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:
-    """Equally long batches for the host to work through, and how many rows of each are real."""
-    rows = np.atleast_2d(np.asarray(solutions))
-    size = min(size, max(len(rows), 1))
-    for start in range(0, len(rows), size):
-        batch = rows[start : start + size]
-        yield jnp.asarray(filled(batch, size)), len(batch)
 
 
 def solution_keys(solutions: Array, salt: Any, purpose: Literal["noise", "cut-outs"]) -> Array:

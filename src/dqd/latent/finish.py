@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,30 +15,32 @@ COLLAGE, HEATMAP, RESCORED = "collage.png", "heatmap.png", "rescored.safetensors
 
 
 def finish(problem: Problem[Any], result: Result, out: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
-    """Judge the elites once more where scores were provisional, draw the pictures; figures for the table and JSON."""
-    figures: dict[str, Any] = {}
-    archive, judge = result.archive, problem.domain
-    if problem.final is not None and len(archive):
-        archive, judge = rescore(problem.final, problem.salts, archive, say), problem.final
+    """Judge the elites once more where scores were provisional, draw the pictures; what the table and JSON then say."""
+    found: dict[str, Any] = {}
+    archive = problem.judged(result.archive, tenths(say))  # elites are judged again here and nowhere else
+    if problem.judges and len(result.archive):
         metrics = archive.metrics
-        figures["rescored"] = {
+        found["rescored"] = {
             "cells": len(archive),
             **{name: float(getattr(metrics, name)) for name in ("qd_score", "coverage", "best", "mean")},
         }
     if out is not None and len(archive):
-        pictures(problem, archive, judge, out)
-        figures["pictures"] = [str(out / name) for name in (COLLAGE, HEATMAP) if (out / name).exists()]
-    return figures
+        pictures(problem, archive, problem.final or problem.domain, out)
+        found["pictures"] = [str(out / name) for name in (COLLAGE, HEATMAP) if (out / name).exists()]
+    return found
 
 
-def rescore(judge: Any, salts: Sequence[int], archive: Archive, say: Callable[[str], None]) -> Archive:
-    from dqd.latent import reevaluate
+def tenths(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Told of all elites that are judged again, it speaks of every tenth part of them."""
+    last = 0
 
     def told(done: int, total: int) -> None:
-        if done == total or done * 10 // total > (done - judge.chunk) * 10 // total:  # every tenth
+        nonlocal last
+        if (tenth := 10 * done // total) > last:
+            last = tenth
             say(f"judged again: {done:,} of {total:,} elites")
 
-    return reevaluate(archive, judge, salts, say=told)
+    return told
 
 
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
@@ -60,13 +62,13 @@ def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> 
         draw.save(figure, out / COLLAGE, dpi=int(figure.dpi))
 
 
-def words(figures: dict[str, Any]) -> str:
+def words(found: dict[str, Any]) -> str:
     """Lines for the table."""
     lines = []
-    if rescored := figures.get("rescored"):
+    if rescored := found.get("rescored"):
         lines.append("judged again, which is what counts:")
         lines += [f"  {name.replace('_', '-'):<15}{_number(value):>12}" for name, value in rescored.items()]
-    lines += [f"  picture        {path}" for path in figures.get("pictures", ())]
+    lines += [f"  picture        {path}" for path in found.get("pictures", ())]
     return "\n".join(lines)
 
 

@@ -80,14 +80,14 @@ RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has anot
 def make_problem(
     domain: str,
     *,
-    chunk: int | None = None,
+    images: int | None = None,
     norm_penalty: float | None = None,
     cutouts: int | None = None,
     **options: Any,
 ) -> Problem[LatentDomain]:
     """A latent domain, built with those options that are not None.
 
-    `chunk` (images per pass), `norm_penalty` and `cutouts` (crops per image) go to any of them.
+    `images` (per pass), `norm_penalty` and `cutouts` (crops per image) go to any of them.
     """
     row = known("domain", domain, LATENT)
     given = {name: value for name, value in options.items() if value is not None}
@@ -99,8 +99,8 @@ def make_problem(
     names = RENAMED.get(domain, {})
     problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
     changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}
-    if chunk is not None:
-        changes["chunk"] = chunk
+    if images is not None:
+        changes["images"] = images
     if cutouts is not None:
         from dqd.latent import Cutouts
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.arrays import checked, expected_shapes
+from dqd.inputs.evaluator import Evaluator
 from dqd.types import Evaluation
 from dqd.workers.engine import ClusterError, Task, WorkerDiedError
 from dqd.workers.failures import EvaluationError, Failures

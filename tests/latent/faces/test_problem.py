@@ -96,7 +96,7 @@ def test_an_age_network_that_no_search_saw_agrees(faces: Path) -> None:
         weights = faceres.download()
     except packages.FetchError as error:
         pytest.skip(f"the second age network cannot be downloaded here: {error}")
-    domain = replace(problem.build(preview=256).domain, chunk=8)
+    domain = replace(problem.build(preview=256).domain, images=8)
     x = jnp.asarray(_solutions(16))
     searched = np.asarray(jax.jit(lambda domain, x: domain.evaluate(x).measures[:, 0])(domain, x))
     images = jnp.moveaxis(jnp.asarray(domain.render(x), jnp.float32) / 127.5 - 1, -1, 1)

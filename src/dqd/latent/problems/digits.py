@@ -16,8 +16,9 @@ import numpy as np
 from jax import Array
 from safetensors.numpy import load
 
+from dqd.domains.problem import Problem
 from dqd.inputs.names import known
-from dqd.latent.domain import LatentDomain, Problem
+from dqd.latent.domain import LatentDomain
 from dqd.latent.spaces import Space, Sphere, Whitened
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
@@ -116,7 +117,7 @@ def build(
         tuple(MEASURES if measures is None else measures),
         stored=STORED,
         norm_penalty=norm_penalty,
-        chunk=256,
+        images=256,
     )
     lower, upper = zip(*(_range(name) for name in domain.measures), strict=True)
     return Problem(

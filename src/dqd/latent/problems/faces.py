@@ -83,7 +83,7 @@ def build(
         scorers(dtype, folder),
         objective,
         tuple(measures),
-        chunk=images_per_pass(cpu=1, gpu=36),
+        images=images_per_pass(cpu=1, gpu=36),
     )
     searched = domain if pixels == FULL else _previewed(domain, pixels, folder)
     labels = tuple(label(name) for name in (objective, *measures))

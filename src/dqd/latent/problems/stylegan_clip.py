@@ -65,7 +65,7 @@ def build(
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
     dtype: str | None = None,
-    chunk: int | None = None,
+    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
 
@@ -76,7 +76,7 @@ def build(
             luck. By default the noise is the same for all.
         proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
         dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
-        chunk: images per pass, which bounds memory.
+        images: per pass, which bounds memory.
     """
     wanted = known("prompt set", prompts, PROMPTS)
     objective = wanted.objective if objective is None else objective
@@ -99,7 +99,7 @@ def build(
         resolution=resolution,
         fresh_noise=fresh_noise,
         proper_preprocessing=proper_preprocessing,
-        chunk=chunk,
+        images=images,
     )
 
 
@@ -131,7 +131,7 @@ def assemble(
     resolution: int = 200,
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
-    chunk: int | None = None,
+    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of networks at hand."""
     texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
@@ -146,7 +146,7 @@ def assemble(
         f"-{prompts.objective}",
         prompts.measures,
         stored=STORED,
-        chunk=chunk or images_per_pass(cpu=4, gpu=MOST_IMAGES),
+        images=images or images_per_pass(cpu=4, gpu=MOST_IMAGES),
         fresh=fresh_noise,
     )
     k = len(prompts.measures)

@@ -16,7 +16,7 @@ from jax import Array
 
 from dqd.domains.domain import Domain
 from dqd.domains.problem import Problem
-from dqd.types import replace
+from dqd.domains.rejudge import mean_evaluation
 
 CHUNK = 50  # iterations between two reports
 
@@ -52,18 +52,10 @@ def ascend(
         history.append(np.asarray(values))
         scale, offset = problem.domain.transform
         say(start + length, float(scale * state[3] + offset))
-    objective, measures = _judged(problem, state[2][None])
+    judged = mean_evaluation(problem.judges or [problem.domain], state[2][None])
     scale, offset = problem.domain.transform
     stored = scale * np.concatenate(history or [np.zeros(0)]) + offset
-    return Ascent(np.asarray(state[2]), float(objective), measures, stored)
-
-
-def _judged(problem: Problem[Any], solutions: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Objective () and measures (k,) of the first solution, averaged over the salts of a final judge."""
-    judges = [problem.domain] if problem.final is None else [replace(problem.final, salt=s) for s in problem.salts]
-    evaluate = jax.jit(lambda judge: judge.evaluate(solutions))
-    found = [evaluate(judge) for judge in judges]
-    return np.mean([one.objective[0] for one in found]), np.mean([one.measures[0] for one in found], axis=0)
+    return Ascent(np.asarray(state[2]), float(judged.objective[0]), np.asarray(judged.measures[0]), stored)
 
 
 @functools.partial(jax.jit, static_argnames="length")

@@ -1,0 +1,83 @@
+"""Judging elites once more: with other noise, or with a better judge than the search could afford."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.domains.domain import Domain
+from dqd.inputs.arrays import filled
+from dqd.types import Evaluation
+
+ROWS = 256  # solutions per call
+
+
+def rejudged(
+    archive: Archive,
+    judges: Sequence[Domain],
+    *,
+    rows: int = ROWS,
+    say: Callable[[int, int], None] = lambda done, total: None,
+) -> Archive:
+    """A new archive of the elites of another one, by the mean of what the judges say of them.
+
+    Elites move to the cells of their new measures, where several may meet: the best stays. So a search that was lucky
+    with its noise, or that fooled a cheap judge, loses here. An elite that any judge finds not finite is dropped. The
+    iteration at which an elite was found is kept; thresholds (CMA-MAE) are not, as nothing is searched any more.
+
+    It costs one evaluation per elite and judge.
+
+    Args:
+        archive: of a search; it stays as it is.
+        judges: domains whose objective and measures are averaged. Those that differ in data alone, such as a salt,
+            share one compiled program.
+        rows: solutions per call, which bounds memory and the time between two reports.
+        say: told how many of how many elites are done.
+
+    Example: the search rounded what the judge does not.
+
+        >>> import dqd
+        >>> rough, exact = (dqd.domains.FunctionDomain(lambda x, f=f: (-f(x[0]), x)) for f in (jnp.round, jnp.abs))
+        >>> grid = dqd.Grid(lower=[0], upper=[2], shape=[2])
+        >>> found = dqd.illuminate(rough, dqd.map_elites(0.3), grid, x0=[0.4], iterations=3, progress=False)
+        >>> float(found.archive.best), float(rejudged(found.archive, [exact]).best) < 0
+        (-0.0, True)
+    """
+    elites, dtype = archive.elites, archive.solutions.dtype
+    tessellation = jax.tree.map(jnp.array, archive.tessellation)  # a copy: to be donated
+    judged = Archive.empty(
+        tessellation, archive.solutions.shape[1], qd_score_offset=archive.qd_score_offset, dtype=dtype
+    )
+    done = 0
+    for batch, count in batches(elites.solutions, rows):
+        evaluation = jax.tree.map(lambda part, count=count: part[:count], mean_evaluation(judges, batch))
+        found = elites.found[done : done + count]
+        judged = _add(judged, batch[:count], evaluation.astype(dtype), found)
+        done += count
+        say(done, len(elites))
+    return judged
+
+
+def mean_evaluation(judges: Sequence[Domain], solutions: Array) -> Evaluation:
+    """What the judges say of a batch (b, n) on average, as NumPy arrays of float64."""
+    said = [_evaluate(judge, solutions) for judge in judges]
+    return jax.tree.map(lambda *parts: np.mean(parts, axis=0, dtype=np.float64), *said)
+
+
+def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:
+    """Equally long batches for the host to work through, and how many rows of each are real."""
+    rows = np.atleast_2d(np.asarray(solutions))
+    size = min(size, max(len(rows), 1))
+    for start in range(0, len(rows), size):
+        batch = rows[start : start + size]
+        yield jnp.asarray(filled(batch, size)), len(batch)
+
+
+_evaluate = jax.jit(lambda judge, solutions: judge.evaluate(solutions))
+_add = jax.jit(lambda archive, *batch: archive.add(*batch)[0], donate_argnums=0)

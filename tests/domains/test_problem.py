@@ -1,0 +1,92 @@
+"""What counts in the end: the scores of the search, or those of the judges who look at the elites once more."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dqd
+from dqd.archives import Archive
+from dqd.domains import Arm, Domain, LinearProjection, Problem, rejudged
+from dqd.types import Evaluation, pytree
+
+GRID = dqd.Grid(lower=[0.0], upper=[4.0], shape=[4])
+
+
+@pytree
+class Drawn(Domain):
+    """Objective `salt` + x1 and the measure x0 + `shift`; not finite where x1 is negative."""
+
+    salt: int = 0
+    shift: float = 0.0
+
+    def score(self, x):
+        return self.salt + jnp.where(x[1] < 0, jnp.nan, x[1]), x[:1] + self.shift
+
+
+def found(solutions, *, offset=0.0) -> Archive:
+    """What a search found: every solution in the cell of its first number, at iterations 5, 6, ..."""
+    archive = jax.tree.map(jnp.asarray, Archive.empty(GRID, 2, qd_score_offset=offset))  # arrays all over, as there
+    for iteration, x in enumerate(np.asarray(solutions, np.float32), start=5):
+        archive, _ = archive.add(x[None], Evaluation(jnp.array([9.0]), jnp.asarray(x[None, :1])), iteration)
+    return archive
+
+
+def problem(**options) -> Problem:
+    return Problem(Drawn(), GRID, jnp.zeros(2), "drawn", ("objective", "measure"), **options)
+
+
+def test_scores_that_are_final_stay_as_they_are():
+    archive = found([[0.5, 1.0]])
+    assert problem().judges == ()
+    assert problem().judged(archive) is archive
+
+
+def test_the_final_judge_looks_once_as_it_is_or_once_for_every_salt():
+    judge = Drawn(salt=3, shift=0.5)
+    assert problem(final=judge).judges == (judge,)
+    assert problem(final=judge, salts=(7, 8)).judges == (Drawn(7, 0.5), Drawn(8, 0.5))
+    again = problem(final=judge, salts=(10, 20)).judged(found([[0.5, 1.0]])).elites
+    assert_allclose(again.objective, [16.0])  # 1 + the mean of the salts, not the 9 that the search believed in
+    assert_allclose(again.measures, [[1.0]])
+
+
+@pytest.mark.parametrize(("final", "got"), [(None, "no final judge"), (Arm(2), "a Arm, which has none")])
+def test_salts_nobody_could_draw_by_are_found_before_the_search(final, got):
+    with pytest.raises(ValueError, match=f"salts: expected a final judge with a field `salt`, got {got}"):
+        problem(final=final, salts=(1,))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_elites_move_to_the_cells_of_their_new_measures_and_the_best_of_a_cell_stays(rows):
+    archive = found([[0.5, 1.0], [1.5, 4.0], [2.6, 3.0], [3.5, 2.0]], offset=-1.0)
+    said = []
+    again = rejudged(archive, [Drawn(shift=1.0)], rows=rows, say=lambda *done: said.append(done))
+    elites = again.elites
+    assert elites.cell.tolist() == [1, 2, 3]
+    assert_allclose(elites.objective, [1.0, 4.0, 3.0])  # the last of them met a better one at the border
+    assert elites.found.tolist() == [5, 6, 7]
+    assert float(again.metrics.qd_score) == pytest.approx((8 + 3) / 4)
+    assert said[-1] == (4, 4)
+    assert len(said) == -(-4 // rows)
+    assert len(archive) == 4
+    assert float(archive.best) == 9
+    assert archive.tessellation.index_of(np.array([[1.5]])).tolist() == [1]  # nothing of it was donated
+
+
+def test_what_any_judge_finds_not_finite_is_dropped_and_nothing_comes_of_nothing():
+    archive = found([[0.5, 1.0], [1.5, -1.0]])
+    assert rejudged(archive, [Drawn(), Drawn(1)]).elites.cell.tolist() == [0]
+    assert len(rejudged(Archive.empty(GRID, 2), [Drawn()])) == 0
+
+
+@pytest.mark.x64
+def test_any_domain_may_judge_and_agrees_with_itself():
+    domain, solutions = LinearProjection("sphere", 4), jax.random.normal(jax.random.key(0), (30, 4))
+    archive, _ = Archive.empty(domain.grid(5), 4).add(solutions, domain.evaluate(solutions), 3)
+    again = rejudged(archive, [domain], rows=8)
+    assert again.solutions.dtype == jnp.float64
+    for name in ("cell", "solutions", "objective", "measures", "found"):
+        assert_allclose(getattr(again.elites, name), getattr(archive.elites, name), rtol=1e-12)
+    assert float(again.metrics.qd_score) == pytest.approx(float(archive.metrics.qd_score), rel=1e-12)
