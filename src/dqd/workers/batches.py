@@ -8,12 +8,12 @@ by one. So a solution that raises, hangs or kills its worker is found, and costs
 from __future__ import annotations
 
 import uuid
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dqd.console import saying
 from dqd.inputs.arrays import checked, expected_shapes
 from dqd.types import Evaluation
 from dqd.workers.executor import ClusterError, Engine, WorkerDiedError
@@ -126,4 +126,4 @@ class Evaluations:
                 'on_failure="skip" goes on without such solutions',
                 solution,
             ) from error
-        warnings.warn(f"evaluation skipped: {words}", stacklevel=2)
+        saying.warn(f"evaluation skipped: {words}", stacklevel=2)

@@ -9,13 +9,13 @@ import ipaddress
 import math
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from dqd.console import saying
 from dqd.workers.worker import begin, leaving
 
 CONNECT_SECONDS = 30.0
@@ -220,7 +220,7 @@ class Cluster:
                 return [task for task in tasks if task in ended]
             except TimeoutError:
                 if not self.client.nthreads():
-                    warnings.warn("executor: the Dask cluster has no workers; waiting for some to join", stacklevel=2)
+                    saying.warn("executor: the Dask cluster has no workers; waiting for some to join", stacklevel=2)
                 if seconds is not None:
                     return []
             except Exception as error:
