@@ -1,5 +1,6 @@
 """A run that is killed, or told to stop, and resumed by the command line: the same files to the last bit."""
 
+import itertools
 import os
 import random
 import signal
@@ -7,14 +8,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dqd.storage import record
 
 SETTINGS = ["--domain", "lp-sphere", "--algorithm", "cma-mega", "--n", "20", "--resolution", "20"]
-RUN = ["run", *SETTINGS, "--iterations", "15000", "--checkpoint-seconds", "0", "--quiet"]
-RESUME = ["--checkpoint-seconds", "0", "--quiet"]
+RUN = ["run", *SETTINGS, "--iterations", "15000", "--checkpoint-seconds", "0"]
+RESUME = ["--checkpoint-seconds", "0"]
 PER_RUN = 5  # kills
 
 
@@ -25,19 +27,21 @@ class Dqd:
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
         self.environment.pop("DQD_NO_CACHE", None)
 
-    def start(self, *arguments: object) -> subprocess.Popen:
-        command = [sys.executable, "-m", "dqd", *map(str, arguments)]
-        return subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+    def start(self, *arguments: object, redirected: str = "", **options: Any) -> subprocess.Popen:
+        """The leader of a group of processes."""
+        command = ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "dqd", *map(str, arguments)]
+        return subprocess.Popen(command, env=self.environment, text=True, process_group=0, **options)
 
     def finish(self, *arguments: object) -> None:
-        process = self.start(*arguments)
+        process = self.start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         _, words = process.communicate(timeout=300)
         assert process.returncode == 0, words
 
-    def run_until_it_has_gone_on(self, folder: Path, again: bool) -> subprocess.Popen:
+    def run_until_it_has_gone_on(self, folder: Path, again: bool, **options: Any) -> subprocess.Popen:
         """Begun, or resumed by one command or the other, with at least one new checkpoint."""
         before = newest(folder)
-        process = self.start("resume", folder, *RESUME) if before and again else self.start(*RUN, "--out", folder)
+        command = ("resume", folder, *RESUME) if before and again else (*RUN, "--out", folder)
+        process = self.start(*command, **options)
         while newest(folder) == before and process.poll() is None:
             time.sleep(0.002)
         return process
@@ -71,7 +75,7 @@ def test_a_killed_run_ends_as_the_undisturbed_one(dqd, undisturbed, tmp_path, ki
     for number in range(kills // PER_RUN):
         folder = tmp_path / str(number)
         for again in range(PER_RUN):
-            process = dqd.run_until_it_has_gone_on(folder, again % 2 == 1)
+            process = dqd.run_until_it_has_gone_on(folder, again % 2 == 1, redirected=">/dev/null")
             time.sleep(moments.uniform(0, 0.1))
             process.kill()
             process.communicate()
@@ -82,15 +86,36 @@ def test_a_killed_run_ends_as_the_undisturbed_one(dqd, undisturbed, tmp_path, ki
     assert killed == kills
 
 
-def test_a_signal_leaves_a_checkpoint_and_a_code_and_the_run_ends_as_the_undisturbed_one(dqd, undisturbed, tmp_path):
+READERS = {"| tee": ["tee", "/dev/null"], "| head": ["head", "-1"]}  # of stdout and stderr together
+CLOSED = ["2>&-", "2>/dev/full", ">&- 2>&-"]
+PRINTED = [*READERS, *CLOSED]
+CTRL_C, SYSTEM = ("group", signal.SIGINT), ("process", signal.SIGTERM)  # what people do, and what schedulers do
+OTHERS = ("process", signal.SIGINT), ("group", signal.SIGTERM)
+
+
+def stopped_by(dqd: Dqd, folder: Path, printed: str, told: str, number: signal.Signals) -> int:
+    """Begin or go on, be told to stop, and how it ended."""
+    if printed in READERS:
+        read, write = os.pipe()
+        process = dqd.run_until_it_has_gone_on(folder, again=True, stdout=write, stderr=write)
+        reader = subprocess.Popen(READERS[printed], stdin=read, stdout=subprocess.DEVNULL, process_group=process.pid)
+        os.close(read), os.close(write)
+    else:
+        process = dqd.run_until_it_has_gone_on(folder, again=True, redirected=printed, stdout=subprocess.DEVNULL)
+        reader = None
+    (os.killpg if told == "group" else os.kill)(process.pid, number)
+    code = process.wait(10)
+    if reader is not None:
+        reader.wait(10)
+    return code
+
+
+@pytest.mark.parametrize("signals", [(CTRL_C, SYSTEM), pytest.param(OTHERS, marks=pytest.mark.long)])
+def test_a_signal_leaves_a_checkpoint_and_a_code_whoever_reads_what_is_printed(dqd, undisturbed, tmp_path, signals):
     folder, stopped = tmp_path / "run", []
-    for number in [signal.SIGINT, signal.SIGTERM] * 5:
-        process = dqd.run_until_it_has_gone_on(folder, again=True)
-        told = time.monotonic()
-        process.send_signal(number)
-        _, words = process.communicate(timeout=60)
-        assert time.monotonic() - told < 10
-        assert process.returncode == 128 + number, words
+    for printed, (told, number) in itertools.product(PRINTED, signals):
+        code = stopped_by(dqd, folder, printed, told, number)
+        assert code == 128 + number, (printed, told, number)
         summary = record.read(folder).config["summary"]
         assert summary["stopped"] == {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
         stopped.append(summary["iterations"])

@@ -7,14 +7,15 @@ answers at once.
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from typing import Annotated
 
 import typer
 
 from dqd import __version__
-from dqd.cli import demo, files, optimize, reproduce, run, searching
-from dqd.cli.exits import EXIT_CODES
+from dqd.cli import demo, files, optimize, reproduce, run, searching, streams
+from dqd.cli.exits import EXIT_CODES, FAILURE
 
 # LAPACK and XLA each bring a thread pool. Two pools on the same cores make the eigen-decompositions of CMA-ME many
 # times slower, so LAPACK gets one thread, unless the user says otherwise. It must be said before NumPy is imported.
@@ -59,4 +60,11 @@ def about(
 
 def main() -> None:
     searching.process_is_ours = True
-    app()
+    streams.protect()
+    try:
+        app()
+    except SystemExit as end:
+        if (why := streams.lost()) and not end.code:
+            typer.echo(f"dqd: error: the output could not be written ({why})", err=True)
+            sys.exit(FAILURE)
+        raise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from dqd.cli.exits import FAILURE, USAGE, explained, leave, saying
+from dqd.cli.exits import FAILURE, USAGE, explained, leave
 from dqd.cli.searching import search
 from dqd.latent import finish
 from dqd.latent import presets as latent
@@ -65,8 +65,8 @@ def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
         result = search(problem, emitter, iterations or latent.iterations("lsi-digits"), seed=0)
         remove(out)
         result.save(out)
-        figures = finish.finish(problem, result, out, saying(quiet=False))
-    typer.echo(digits_words(result, finish.words(figures), out))
+        found = finish.finish(problem, result, out)
+    typer.echo(digits_words(result, finish.words(found), out))
     leave(result)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dqd.cli import options
-from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave, saying
+from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave
 from dqd.cli.searching import precision, search
 from dqd.latent import finish
 from dqd.latent import presets as latent
@@ -91,18 +91,19 @@ def run(
         "resolution": problem.grid.shape[0],
         **({"options": given} if given else {}),
     }
+    command = {**about, "x64": x64, "set": overrides}
     with explained(FAILURE), precision(x64):
         result = search(
             *(problem, emitter, latent.iterations(domain) if iterations is None else iterations, seed),
-            out=out and Folder(out, checkpoint_seconds, {"command": {**about, "x64": x64, "set": overrides}}),
+            out=None if out is None else Folder(out, checkpoint_seconds, {"command": command}),
             quiet=quiet,
         )
-        whole = domain in latent.LATENT and result.stopped not in STOPPED  # judging again would keep a signal waiting
-        figures = finish.finish(problem, result, out, saying(quiet)) if whole else {}
+        whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
+        found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
         if as_json:
-            typer.echo(json.dumps(_finite(about | result.summary() | {"x64": x64, "settings": settings} | figures)))
+            typer.echo(json.dumps(_finite(about | searched.summary() | {"x64": x64, "settings": settings} | found)))
         elif not quiet:
-            typer.echo("\n".join([_table(about, result, out), *filter(None, [finish.words(figures)])]))
+            typer.echo("\n".join([_table(about, searched, out), *filter(None, [finish.words(found)])]))
     leave(result)
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
     from dqd.result import Result
+    from dqd.storage.folder import Folder
 
 process_is_ours = False  # then a second Ctrl-C may end it at once
 
 
 def search(
-    problem: Problem[Any], emitter: Emitter, iterations: int, seed: int, *, quiet: bool = False, **options: Any
+    problem: Problem[Any],
+    emitter: Emitter,
+    iterations: int,
+    seed: int,
+    *,
+    quiet: bool = False,
+    out: Folder | None = None,
 ) -> Result:
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
@@ -24,9 +31,9 @@ def search(
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, **options)
+        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, out=out)
     except Terminated as end:
-        return end.result
+        return cast("Result", end.result)  # of one seed
 
 
 @contextlib.contextmanager

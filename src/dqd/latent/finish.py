@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dqd.inputs.names import METRICS
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
@@ -14,33 +15,16 @@ if TYPE_CHECKING:
 COLLAGE, HEATMAP, RESCORED = "collage.png", "heatmap.png", "rescored.safetensors"
 
 
-def finish(problem: Problem[Any], result: Result, out: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
-    """Judge the elites once more where scores were provisional, draw the pictures; what the table and JSON then say."""
+def finish(problem: Problem[Any], result: Result, out: Path | None) -> dict[str, Any]:
+    """Draw the pictures of what counts; what the table and JSON then say."""
     found: dict[str, Any] = {}
-    archive = problem.judged(result.archive, tenths(say))  # elites are judged again here and nowhere else
-    if problem.judges and len(result.archive):
-        metrics = archive.metrics
-        found["rescored"] = {
-            "cells": len(archive),
-            **{name: float(getattr(metrics, name)) for name in ("qd_score", "coverage", "best", "mean")},
-        }
+    archive = result.archive
+    if result.judged is not None:
+        found["rescored"] = {"cells": len(archive), **{name: getattr(result, name) for name in METRICS}}
     if out is not None and len(archive):
         pictures(problem, archive, problem.final or problem.domain, out)
         found["pictures"] = [str(out / name) for name in (COLLAGE, HEATMAP) if (out / name).exists()]
     return found
-
-
-def tenths(say: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Told of all elites that are judged again, it speaks of every tenth part of them."""
-    last = 0
-
-    def told(done: int, total: int) -> None:
-        nonlocal last
-        if (tenth := 10 * done // total) > last:
-            last = tenth
-            say(f"judged again: {done:,} of {total:,} elites")
-
-    return told
 
 
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.console import saying
 from dqd.inputs.names import METRICS
 from dqd.runners.progress import CompileClock
 from dqd.runners.snapshot import ROWS, SETTINGS, Snapshot, Snapshots, thinned
@@ -84,7 +84,7 @@ class Checkpoints:
         checkpoint = self.writer.latest
         if checkpoint is None:
             if begun:
-                warnings.warn(
+                saying.warn(
                     f"{self.writer.folder}: a run began there but left no checkpoint; it begins anew", stacklevel=3
                 )
                 self.writer.forget_views_after(0)

@@ -23,7 +23,7 @@ def advance(
     state: SearchState,
     iterations: int,
     chunk: int,
-    until: Callable[[dict[str, float]], bool] | None,
+    until: Callable[[dict[str, float]], bool | None] | None,
     bar: Progress,
     interrupt: Interrupt,
     history: History,
@@ -40,7 +40,9 @@ def advance(
 
     def enough(done: int) -> bool:
         """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident."""
-        return until is not None and done > 0 and done % chunk == 0 and until({"iteration": done, **history.latest()})
+        if until is None or done == 0 or done % chunk:
+            return False
+        return bool(until({"iteration": done, **history.latest()}))
 
     if launched < iterations and enough(launched):  # a run that ended so ends so again
         stopped = "until"

@@ -6,12 +6,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
 import jax
+
+from dqd.console.saying import Lasting, on_terminal, say
 
 STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 LOG_SECONDS = 10.0  # between two lines where there is no terminal
@@ -28,10 +30,11 @@ class Progress:
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
-        if self.enabled and sys.stderr.isatty():
+        if self.enabled and on_terminal():
             from tqdm import tqdm
 
-            self.bar = tqdm(total=self.iterations, unit="it", unit_scale=True, dynamic_ncols=True, initial=self.before)
+            shape = {"unit": "it", "unit_scale": True, "dynamic_ncols": True}
+            self.bar = tqdm(total=self.iterations, initial=self.before, file=Lasting(sys.stderr), **shape)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +54,20 @@ class Progress:
             if done > self.first:
                 left = (self.logged - self.started) * (self.iterations - done) / (done - self.first)
                 line += f", about {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+            say(line)
+
+
+def judging(enabled: bool | None) -> Callable[[int, int], None]:
+    """Told of all elites that are judged again, it speaks of every tenth part of them."""
+    last = 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal last
+        if enabled is not False and (tenth := 10 * done // total) > last:
+            last = tenth
+            say(f"dqd: judged again: {done:,} of {total:,} elites")
+
+    return told
 
 
 class Interrupt:
@@ -91,7 +107,7 @@ class Interrupt:
         for other in self.signals if self.abrupt else self.signals[1:]:
             signal.signal(other, signal.SIG_DFL)  # works even while Python waits for the device
         again = "Ctrl-C again stops" if number == signal.SIGINT else "the same signal again stops"
-        print(f"dqd: stopping after this chunk; {again} at once", file=sys.stderr, flush=True)
+        say(f"dqd: stopping after this chunk; {again} at once")
 
 
 @contextmanager

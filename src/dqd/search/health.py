@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 
+from dqd.console import saying
 from dqd.search.search import SearchState, Tally
 
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
@@ -57,10 +57,10 @@ def warn(state: SearchState) -> None:
     """What a finished run should not be silent about. A run too short to be stopped may have bad numbers."""
     words = _complaint(*_figures(state.tally))
     if words:
-        warnings.warn(words, stacklevel=3)
+        saying.warn(words, stacklevel=3)
     share = state.tally.outside / max(state.tally.finite, 1)
     if share > CLAMPED_SHARE:
-        warnings.warn(
+        saying.warn(
             f"{share:.0%} of the measures lay outside the grid and were moved to its border cells; "
             "widen lower and upper unless that is meant",
             stacklevel=3,

@@ -22,7 +22,6 @@ import json
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dqd import __version__
+from dqd.console import saying
 from dqd.safe import load_json
 from dqd.storage import durable
 from dqd.storage.manifest import ARCHIVE as ARCHIVE
@@ -137,7 +137,7 @@ def _check_part(run: Path, manifest: Mapping[str, Any], part: str) -> None:
 def warn_about(run: Path, damaged: Mapping[str, str], used: str) -> None:
     """Name the damaged checkpoints, and the one that is used instead."""
     for name, why in damaged.items():
-        warnings.warn(f"{run / STEPS / name} is damaged ({why}); {used} is used instead", stacklevel=3)
+        saying.warn(f"{run / STEPS / name} is damaged ({why}); {used} is used instead", stacklevel=3)
 
 
 def _nothing(run: Path, damaged: Mapping[str, str]) -> Exception:

@@ -13,13 +13,13 @@ import shutil
 import socket
 import stat
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dqd.console import saying
 from dqd.safe import load_json
 from dqd.storage import durable, record
 from dqd.storage.record import CONFIG, FAILURES, LOCK, STEPS, VIEWS
@@ -201,7 +201,7 @@ def _claim(file: int, path: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=5)
+        saying.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=5)
 
 
 def wait_for(file: int) -> None:

@@ -191,6 +191,7 @@ class CMAES:
 def _weights(parents: Array | int, population: int, dtype: Any) -> Any:
     """Recombination weights from best to worst, eq. 49 (positive part). Constants if the number of parents is one."""
     rank = np.arange(population)
+    raw: Any
     if isinstance(parents, int):
         raw = np.where(rank < max(parents, 1), np.log(max(parents, 1) + 0.5) - np.log(rank + 1.0), 0)
     else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
+from dqd.console import saying
 from dqd.workers.address import check_address
 from dqd.workers.engine import ClusterError, Task, WorkerDiedError
 from dqd.workers.worker import begin
@@ -53,7 +53,7 @@ class Cluster:
                 return [task for task in tasks if task in ended]
             except TimeoutError:
                 if not self.client.nthreads():
-                    warnings.warn("executor: the Dask cluster has no workers; waiting for some to join", stacklevel=2)
+                    saying.warn("executor: the Dask cluster has no workers; waiting for some to join", stacklevel=2)
                 if seconds is not None:
                     return []
             except Exception as error:

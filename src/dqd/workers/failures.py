@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dqd.console import saying
 from dqd.storage.record import CONFIG, FAILURES
 from dqd.storage.writer import explained
 
@@ -41,12 +41,12 @@ class Notices:
     def add(self, error: Exception, words: str) -> None:
         self.kinds[type(error).__name__] += 1
         if self.kinds.total() == 1:
-            warnings.warn(f"{self.what}: {words}; if there are more, they are counted at the end", stacklevel=2)
+            saying.warn(f"{self.what}: {words}; if there are more, they are counted at the end", stacklevel=2)
 
     def sum_up(self, hint: str = "") -> None:
         if self.kinds.total() > 1:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds.most_common())
-            warnings.warn(f"{self.what} {self.kinds.total():,} times: {kinds}{hint}", stacklevel=2)
+            saying.warn(f"{self.what} {self.kinds.total():,} times: {kinds}{hint}", stacklevel=2)
 
 
 class Failures:
