@@ -16,7 +16,7 @@ from dqd.domains import Arm, Domain, LinearProjection
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import cma_me, cma_mega
 from dqd.runners.compiled import LONGEST, run_chunk
-from dqd.runners.hosted import Elsewhere, Hosted
+from dqd.runners.hosted import Hosted
 from dqd.search.search import Search as Description
 from dqd.tessellations.grid import Grid
 from floor import CHUNK as FLOOR_CHUNK
@@ -73,8 +73,7 @@ class EvaluatorSearch(OurSearch):
     def __init__(self, settings: Settings, grid: Grid, seed: int) -> None:
         super().__init__(None, emitter_of(settings), grid, settings.n, seed)
         domain = numpy_domains.domain_of(settings.domain, settings.n)
-        elsewhere = Elsewhere(NumPyEvaluator(domain), Workers(), None)
-        self.runner: Hosted = elsewhere.runner(self.search, elsewhere.evaluator, grid)
+        self.runner = Hosted.of(self.search, NumPyEvaluator(domain), grid.num_measures, Workers(), None)
 
     def launch(self, length: int) -> None:
         self.state, _, _ = self.runner.launch(self.state, length)

@@ -32,11 +32,10 @@ def simulate(solutions):  # (b, 10) -> objective (b,), measures (b, 2)
 
 def search(**options):
     return dqd.illuminate(
-        None,
+        dqd.evaluator(simulate),
         dqd.cma_me(sigma=0.5),
         dqd.Grid(lower=[-6, -6], upper=[6, 6], shape=[30, 30]),
         x0=np.zeros(10),
-        evaluator=simulate,
         progress=False,
         **options,
     )
@@ -65,7 +64,7 @@ if __name__ == "__main__":  # worker processes import this file
         Client(cluster) as client,
     ):
         threading.Thread(target=kill_workers, args=(cluster, iterations, killed), daemon=True).start()
-        disturbed = search(iterations=ITERATIONS, executor=client, until=iterations.append)  # None: go on
+        disturbed = search(iterations=ITERATIONS, where=client, until=iterations.append)  # None: go on
 
     serial = search(iterations=ITERATIONS)
     print(f"{len(killed)} workers killed, {serial.evaluations} evaluations, coverage {serial.coverage:.1f} %")

@@ -28,18 +28,18 @@ DASK = {
 }
 
 
-def run(evaluator, executor=None, *, iterations=8, emitter=None, grid=GRID, quick=True, **options):
+def run(evaluator, executor=None, *, iterations=8, emitter=None, grid=GRID, quick=True, workers=None, **options):
+    evaluator = evaluator if isinstance(evaluator, dqd.Evaluator) else dqd.evaluator(evaluator)
     with quick_to_compile(quick):
         return dqd.illuminate(
-            options.pop("score", None),
+            evaluator,
             emitter or dqd.cma_me(0.5, batch_size=10),
             grid,
             x0=np.zeros(evaluators.N),
             iterations=iterations,
             seed=3,
             progress=False,
-            evaluator=evaluator,
-            executor=executor,
+            where=dqd.Workers(executor, **(workers or {})),
             **options,
         )
 
@@ -117,7 +117,7 @@ def test_a_domain_is_evaluated_by_other_processes(client):
     options = {"emitter": emitter, "grid": domain.grid(12), "quick": False}  # a worker compiles with all optimisations
     here = run(domain, **options)
     assert here.coverage > 5
-    assert_same(run(None, client, score=domain, **options), here)
+    assert_same(run(domain, client, **options), here)
 
 
 def test_killed_processes_of_a_pool_are_replaced(serial, tmp_path):
@@ -193,9 +193,8 @@ def skipping(evaluator, executor, folder, **options):
             evaluator,
             executor,
             iterations=ITERATIONS,
-            on_failure="skip",
             out=folder,
-            **{"evaluation_chunk": 2, **options},
+            workers={"on_failure": "skip", "rows": 2, **options},
         )
     (line,) = (folder / "failures.jsonl").read_text().splitlines()
     return result, json.loads(line)
@@ -251,7 +250,7 @@ def test_a_pool_reports_and_goes_on(evaluator, options, error, holes, raised, tm
         (evaluators.interrupting, {}, "RuntimeError: the evaluator raised KeyboardInterrupt"),
         (evaluators.raising_no_exception, {}, "RuntimeError: the evaluator raised LeavingError: for good"),
         (evaluators.poisonous, {}, "WorkerDiedError: its workers died"),
-        (evaluators.hanging, {"timeout": 4.0, "evaluation_chunk": 1}, "TimeoutError: not finished after 4 s"),
+        (evaluators.hanging, {"timeout": 4.0, "rows": 1}, "TimeoutError: not finished after 4 s"),
     ],
     ids=["raising", "leaving", "interrupting", "raising no exception", "poisonous", "hanging"],
 )
@@ -281,7 +280,7 @@ def test_a_failure_that_ends_a_program_does_not_end_a_dask_worker(cluster, clien
 def test_an_answer_of_another_shape_or_kind_always_stops(evaluator, error, words, where, on_failure, client):
     executor = {"here": None, "pool": lambda: processes(1), "dask": client}[where]
     with pytest.raises(error, match=words):
-        run(evaluator, executor, iterations=ITERATIONS, on_failure=on_failure)
+        run(evaluator, executor, iterations=ITERATIONS, workers={"on_failure": on_failure})
 
 
 @pytest.mark.parametrize("evaluator", [evaluators.as_lists, evaluators.as_float64])
@@ -314,8 +313,8 @@ def pool():
 
 if __name__ == "__main__":
     result = dqd.illuminate(
-        None, dqd.map_elites(0.1, batch_size=16), dqd.Grid([-1, -1], [1, 1], [9, 9]), x0=np.zeros(3), iterations=10_000,
-        evaluator=slow, executor=pool, until=lambda m: print("iteration", flush=True),
+        dqd.evaluator(slow), dqd.map_elites(0.1, batch_size=16), dqd.Grid([-1, -1], [1, 1], [9, 9]), x0=np.zeros(3),
+        iterations=10_000, where=pool, until=lambda m: print("iteration", flush=True),
     )
     print(result.stopped, result.nonfinite, result.evaluations == 100 + 16 * result.iterations, flush=True)
 """

@@ -17,8 +17,9 @@ GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 
 def run(evaluator=evaluators.sphere, emitter=None, **options):
     emitter = emitter or dqd.map_elites(0.3, batch_size=6, initial_population=7)
-    settings = {"x0": np.zeros(evaluators.N), "iterations": 3, "progress": False, "evaluator": evaluator}
-    return dqd.illuminate(options.pop("score", None), emitter, GRID, **{**settings, **options})
+    settings = {"x0": np.zeros(evaluators.N), "iterations": 3, "progress": False}
+    evaluator = evaluator if isinstance(evaluator, dqd.Evaluator) else dqd.evaluator(evaluator)
+    return dqd.illuminate(evaluator, emitter, GRID, **{**settings, **options})
 
 
 @pytest.mark.x64
@@ -27,13 +28,12 @@ def test_hosted_equals_compiled_bit_for_bit():
     compiled = search(name, iterations=5, chunk=5)
     emitter, grid = EMITTERS[name](), PROBLEMS[0].grid(RESOLUTION)
     hosted = dqd.illuminate(
-        None,
+        problem(0),
         emitter,
         grid,
         x0=start(),
         iterations=5,
-        evaluator=problem(0),
-        evaluation_chunk=emitter.batch_size,
+        where=dqd.Workers(rows=emitter.batch_size),
         progress=False,
     )
     assert_same(hosted.state, compiled.state)
@@ -47,6 +47,19 @@ def test_a_function_that_returns_three_things_serves_gradients():
     one, other = run(all_three, emitter), run(evaluators.Sphere(), emitter)
     np.testing.assert_array_equal(one.elites.solutions, other.elites.solutions)
     assert one.gradients == 3
+
+
+def test_a_function_of_its_own_for_gradients_is_asked_for_points_only():
+    asked = []
+
+    def with_jacobian(solutions):
+        asked.append(len(solutions))
+        return evaluators.Sphere().evaluate_with_jacobian(solutions)
+
+    emitter = dqd.cma_mega(0.5, batch_size=6)
+    both = dqd.evaluator(evaluators.sphere, jacobian=with_jacobian)
+    assert_same(run(both, emitter).state, run(evaluators.Sphere(), emitter).state)
+    assert asked == [1, 1, 1]
 
 
 def test_until_and_progress_come_after_every_iteration():
@@ -81,10 +94,11 @@ def test_a_run_that_goes_on_does_not_evaluate_its_initial_population_again(tmp_p
 def test_the_settings_of_a_run_name_its_evaluator(tmp_path):
     names = {}
     for evaluator in (evaluators.sphere, evaluators.Sphere(), dqd.Arm(evaluators.N)):
-        run(evaluator, iterations=1, out=tmp_path / str(len(names)))
+        where = dqd.Workers() if isinstance(evaluator, dqd.Domain) else None
+        run(evaluator, iterations=1, out=tmp_path / str(len(names)), where=where)
         config = json.loads((tmp_path / str(len(names)) / "config.json").read_text())
         names[len(names)] = config["domain"]["evaluator"]
-    assert names[0] == "reliability.evaluators.sphere"
+    assert names[0]["function"] == "reliability.evaluators.sphere"
     assert names[1] == "reliability.evaluators.Sphere"
     assert names[2]["n"] == evaluators.N
 
@@ -113,22 +127,17 @@ def test_an_evaluator_of_another_setting_is_another_run(make, tmp_path):
 def test_another_number_of_rows_is_another_run(tmp_path):
     run(iterations=1, out=tmp_path / "run")
     with pytest.raises(ValueError, match=r"domain\.rows"):
-        run(iterations=2, out=tmp_path / "run", evaluation_chunk=3)
+        run(iterations=2, out=tmp_path / "run", where=dqd.Workers(rows=3))
 
 
-SCORE = {"evaluator": None, "score": lambda x: (x.sum(), x[:2])}
 MISTAKES = [
-    ({"score": lambda x: (x.sum(), x[:2])}, ValueError, "score and evaluator: give one"),
-    ({"evaluator": None}, TypeError, "score: expected a function"),
-    ({"evaluator": 3}, TypeError, r"evaluator: expected a function of a batch \(b, n\)"),
+    ({"evaluator": 3}, TypeError, r"evaluator: function: expected a function of a batch \(b, n\)"),
     ({"evaluator": lambda x: x.sum(1)}, TypeError, "evaluator: expected it to return objective and measures"),
     ({"evaluator": lambda x: (x.sum(1), x)}, ValueError, r"evaluator: measures: expected \(7, 2\) = .*got \(7, 6\)"),
     ({"evaluator": lambda x: (x.sum(), x[:, :2])}, ValueError, r"evaluator: objective: expected \(7,\)"),
     ({"emitter": dqd.cma_mega(0.5)}, TypeError, "uses gradients; expected objective, measures and jacobian"),
     ({"seeds": [0, 1]}, ValueError, "seeds: .*one seed at a time"),
-    ({"evaluation_chunk": 0}, ValueError, "rows: expected a whole number"),
-    ({**SCORE, "on_failure": "skip"}, ValueError, "on_failure.*give an evaluator or an executor as well"),
-    ({**SCORE, "evaluation_chunk": 3}, ValueError, "rows.*give an evaluator or an executor as well"),
+    ({"where": 3}, TypeError, "executor: expected a concurrent.futures.Executor"),
 ]
 
 
