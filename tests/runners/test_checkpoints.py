@@ -365,7 +365,7 @@ def test_arrays_that_do_not_fit_are_named(change, words):
 
 def test_elites_of_another_archive_are_refused(undisturbed):
     result, _ = undisturbed
-    elites = result._arrays()
+    elites = result.archive.arrays()
     for name, wrong in (("cell", elites["cell"] + 144), ("cell", elites["cell"] - 144), ("measures", np.zeros((3, 2)))):
         with pytest.raises(ValueError, match="the checkpoint does not fit"):
             checkpoints._filled(result.archive, elites | {name: wrong})

@@ -42,8 +42,8 @@ def rejudged(
 
     Example: the search rounded what the judge does not.
 
-        >>> import dqd
-        >>> rough, exact = (dqd.domains.FunctionDomain(lambda x, f=f: (-f(x[0]), x)) for f in (jnp.round, jnp.abs))
+        >>> exact = dqd.domains.FunctionDomain(lambda x: (-jnp.abs(x[0]), x))
+        >>> rough = dqd.domains.FunctionDomain(lambda x: (-jnp.round(jnp.abs(x[0])), x))
         >>> grid = dqd.Grid(lower=[0], upper=[2], shape=[2])
         >>> found = dqd.illuminate(rough, dqd.map_elites(0.3), grid, x0=[0.4], iterations=3, progress=False)
         >>> float(found.archive.best), float(rejudged(found.archive, [exact]).best) < 0
