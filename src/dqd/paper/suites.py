@@ -1,7 +1,7 @@
 """The tables of the paper as data: which runs stand behind each, and what was published.
 
 Every cell of a table is one domain and one algorithm with the settings that produced the published digits
-(`experiments/presets.py`), so `rank_one="dqd2021"` for the CMA family. Suites compute in float32, the library's default
+(`paper/presets.py`), so `rank_one="dqd2021"` for the CMA family. Suites compute in float32, the library's default
 on a device; `precision` repeats in float64 the cells where round-off can show.
 """
 
