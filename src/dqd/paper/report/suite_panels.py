@@ -12,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dqd.figures import arm
 from dqd.figures.panels import HeatMap, Poses, heatmap
 from dqd.paper.report.ceilings import LIMIT, ceiling
 from dqd.paper.report.collect import CellData, SuiteData
 from dqd.paper.report.tables import DOMAIN_TITLES
 from dqd.storage import record
+from dqd.tessellations import kinds
 
 LEVEL = 0.95  # of the intervals
 RESAMPLES = 2000
 XY = tuple[np.ndarray, np.ndarray]
-GRID = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")
+MAP = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")  # arrays of an archive
 
 
 # Means over trials ----------------------------------------------------------------------------------------------------
@@ -93,8 +95,8 @@ def _line(cell: CellData, x: np.ndarray, values: np.ndarray) -> Line:  # values 
 
 
 def _shares(cell: CellData, thresholds: np.ndarray) -> np.ndarray:
-    archives = [_arrays(cell, trial, ("objective", "grid_shape")) for trial in cell.trials]
-    return np.array([share_above(a["objective"], int(np.prod(a["grid_shape"])), thresholds) for a in archives])
+    archives = [_arrays(cell, trial, MAP) for trial in cell.trials]
+    return np.array([share_above(a["objective"], kinds.from_arrays(a).num_cells, thresholds) for a in archives])
 
 
 # Archives -------------------------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ def archives(suite: SuiteData, domains: Iterable[str] | None = None) -> Archives
             if cell is None or not cell.trials:
                 notes[row, column] = "not run" if cell is None else "no trial yet"
                 continue
-            maps[row, column] = heatmap(_arrays(cell, cell.trials[0], GRID))
+            maps[row, column] = heatmap(_arrays(cell, cell.trials[0], MAP))
             if cell.trials[0] != 0:
                 notes[row, column] = f"trial {cell.trials[0]}"
     return Archives(tuple(suite.rows.values()), tuple(map(title, wanted)), maps, notes)
@@ -152,7 +154,7 @@ def near_optimum(suite: SuiteData, algorithm: str = "cma-mega-adam") -> NearOpti
     found = [cell for cell in suite.cells if (cell.domain, cell.algorithm) == ("arm", algorithm) and cell.trials]
     if not found:
         return None
-    arrays = _arrays(found[0], found[0].trials[0], (*GRID, "solutions"))
+    arrays = _arrays(found[0], found[0].trials[0], (*MAP, "solutions"))
     stored = arrays["objective"]
     if recomputed := "solutions" in arrays:
         arrays["objective"] = arm_objective(arrays["solutions"])
@@ -204,14 +206,7 @@ def example_arms() -> dict[str, Poses]:
         "Sub-optimal": np.array([SUBOPTIMAL_ARM]),
         "Optimal: 19 arms of equal angles": np.repeat(np.linspace(-0.7, 0.7, 19)[:, None], 7, axis=1),
     }
-    return {name: Poses(arm_joints(each), arm_objective(each), 7.0) for name, each in angles.items()}
-
-
-def arm_joints(angles: np.ndarray) -> np.ndarray:
-    """(count, n) angles, each relative to the link before -> (count, n + 1, 2) base and ends of the links."""
-    directions = np.cumsum(angles, axis=1)
-    ends = np.cumsum(np.stack([np.cos(directions), np.sin(directions)], axis=-1), axis=1)
-    return np.concatenate([np.zeros((len(angles), 1, 2)), ends], axis=1)
+    return {name: Poses(arm.joints(each), arm_objective(each), 7.0) for name, each in angles.items()}
 
 
 def arm_objective(angles: np.ndarray) -> np.ndarray:
