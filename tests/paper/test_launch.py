@@ -20,6 +20,7 @@ import pytest
 from distributed import LocalCluster
 
 from dqd.paper import launch, pools, presets, suites, trials
+from dqd.paper.layout import trial_folder
 from dqd.paper.suites import Suite
 from dqd.storage import record
 
@@ -47,7 +48,7 @@ def finished(tmp_path_factory):
 def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
     suite, folder = finished
     for cell in suite.cells:
-        records = [record.read(trials.trial_folder(folder, cell, trial)) for trial in range(2)]
+        records = [record.read(trial_folder(folder, cell.id, trial)) for trial in range(2)]
         assert [("solutions" in each.arrays) for each in records] == [True, False]
         assert [each.config["summary"]["seed"] for each in records] == [0, 1]
         assert records[0].metrics[-1]["iteration"] == 20
@@ -57,7 +58,7 @@ def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
 def test_the_kept_solutions_are_those_of_their_trial(finished):
     suite, folder = finished
     for cell in suite.cells:
-        arrays = record.read(trials.trial_folder(folder, cell, 0)).arrays
+        arrays = record.read(trial_folder(folder, cell.id, 0)).arrays
         domain = presets.make_domain(cell.domain, cell.n)
         scores = domain.evaluate(arrays["solutions"])
         np.testing.assert_allclose(scores.objective, arrays["objective"], rtol=1e-4, atol=1e-3)
@@ -126,11 +127,11 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
 TASK = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from test_launch import launch, record, tiny, trials
+from test_launch import launch, record, tiny, trial_folder
 if __name__ == "__main__":
     def instead(folder, tasks, jobs, progress):  # without the search
         for cell, trial in tasks:
-            record.write_run(trials.trial_folder(folder, cell, trial), 0, {}, {}, {})
+            record.write_run(trial_folder(folder, cell.id, trial), 0, {}, {}, {})
         return "a test"
     launch.run_on_cpu = instead
     launch.time.perf_counter = iter([0.0, 1.0] * 50).__next__
@@ -219,7 +220,7 @@ def test_the_suite_file_tells_settings_and_time(finished):
 def test_workers_end_with_a_parent_that_was_killed():
     script = (
         "import os, time\n"
-        "from dqd.paper import engines\n"
+        "from dqd.paper import pools\n"
         "if __name__ == '__main__':\n"
         "    pool = pools._pool(1)\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n"

@@ -20,7 +20,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dqd; dqd.__version__; dir(dqd)",
         "import dqd.storage.record",
         "import dqd.figures.panels, dqd.figures.draw",
-        "from dqd.paper.report import collect, stats, suite_report, tables",
+        "from dqd.paper.report import analysis, collect, panels, write",
         "import dqd.cli",
     ],
 )

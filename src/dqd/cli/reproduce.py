@@ -76,6 +76,6 @@ def reproduce(
         if not complete:
             say("dqd: other trials are still missing; the report is written when all are there")
             return
-        from dqd.paper.report.suite_report import write_report
+        from dqd.paper.report.write import write_report
 
         typer.echo(f"Report: {write_report(folder)}")

@@ -3,11 +3,7 @@
 On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
 On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
 is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a
-search that Ctrl-C cut short is no trial, and is not written.
-
-    OUT/suite.json                what was asked for, with the published numbers
-    OUT/lock                      held while suite.json is changed
-    OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
+search that Ctrl-C cut short is no trial, and is not written. `dqd.paper.layout` says where files lie.
 """
 
 from __future__ import annotations
@@ -22,10 +18,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from dqd.paper.layout import ENTRIES, SUITE, trial_folder
 from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
-from dqd.paper.report.collect import SUITE
 from dqd.paper.suites import Suite
-from dqd.paper.trials import trial_folder
 from dqd.safe import load_json
 from dqd.storage import durable, writer
 from dqd.storage.record import LOCK
@@ -60,7 +55,7 @@ def reproduce(
         (cell, trial)
         for cell in suite.cells
         for trial in (range(cell.trials) if trial_index is None else [trial_index])
-        if trial < cell.trials and not trial_folder(folder, cell, trial).exists()
+        if trial < cell.trials and not trial_folder(folder, cell.id, trial).exists()
     ]
     total = sum(cell.trials for cell in suite.cells)
     if tasks:
@@ -79,7 +74,7 @@ def reproduce(
         finally:
             with _alone(folder):
                 _add_time(folder, time.perf_counter() - started, progress.execution, where)
-    return all(trial_folder(folder, cell, t).exists() for cell in suite.cells for t in range(cell.trials))
+    return all(trial_folder(folder, cell.id, t).exists() for cell in suite.cells for t in range(cell.trials))
 
 
 # The folder -----------------------------------------------------------------------------------------------------------
@@ -97,7 +92,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _claim(folder: Path, suite: Suite) -> None:
     """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
     cells = [cell.describe() for cell in suite.cells]
-    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
+    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, ENTRIES: cells}
     path = folder / SUITE
     so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
     if path.exists():
@@ -107,7 +102,7 @@ def _claim(folder: Path, suite: Suite) -> None:
                 f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
             )
         so_far = {key: found.get(key, nothing) for key, nothing in so_far.items()}
-        known = {cell["id"]: cell for cell in found["cells"]}
+        known = {cell["id"]: cell for cell in found[ENTRIES]}
         for new in cells:
             old = known.get(new["id"], new)
             changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
@@ -121,7 +116,7 @@ def _claim(folder: Path, suite: Suite) -> None:
 
 def _described(path: Path) -> dict[str, Any]:
     found = load_json(path)
-    if not isinstance(found, dict) or not {"suite", "cells"} <= set(found):
+    if not isinstance(found, dict) or not {"suite", ENTRIES} <= set(found):
         raise SuiteMismatchError(f"{path} describes no suite; give another --out")
     return found
 

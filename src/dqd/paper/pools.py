@@ -15,6 +15,7 @@ from typing import Any
 
 from dqd.compiler import cache, flags
 from dqd.paper import trials
+from dqd.paper.layout import trial_folder
 from dqd.paper.suites import Cell
 
 SHARED_SECONDS = 60.0  # NFS remembers for so long, by default, that a file was not there
@@ -183,7 +184,7 @@ def run_on_cluster(
                     cluster.result(task)
                 except Exception as error:
                     raise RuntimeError(f"{cell.id}, trial {trial}: {type(error).__name__}: {error}") from error
-                _await(trials.trial_folder(folder, cell, trial))
+                _await(trial_folder(folder, cell.id, trial))
                 progress.done(cell)
     finally:
         cluster.close()  # the cluster drops what nobody waits for any more

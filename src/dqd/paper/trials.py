@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dqd.compiler import cache
+from dqd.paper.layout import trial_folder
 from dqd.paper.presets import make_domain, preset
-from dqd.paper.report.collect import trial_name
 from dqd.paper.suites import Cell
 
 CURVE_ROWS = 100  # lines of metrics per trial
-
-
-def trial_folder(folder: Path, cell: Cell, trial: int) -> Path:
-    return folder / cell.id / trial_name(trial)
 
 
 def run_trial(folder: Path, cell: Cell, trial: int) -> None:
@@ -34,7 +30,7 @@ def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
 
     Other machines may share the folder, and a worker that is lost may have been about to.
     """
-    written = trial_folder(folder, cell, trial)
+    written = trial_folder(folder, cell.id, trial)
     if written.exists():
         return
     cache.enable()
@@ -111,4 +107,4 @@ def _precision(name: str) -> Iterator[None]:
 
 def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
     about = {"cell": cell.id, "trial": trial}
-    result.save(trial_folder(folder, cell, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)
+    result.save(trial_folder(folder, cell.id, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)

@@ -13,9 +13,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
 from dqd.paper import suites
-from dqd.paper.report import suite_draw
-from dqd.paper.report import suite_panels as panels
+from dqd.paper.report import panels
 from dqd.paper.report.collect import read_suite
+from dqd.paper.report.draw import curves
+from dqd.paper.report.draw.looks import LOOKS
+from dqd.paper.report.draw.suite import FIGURES_OF, draw_figures
 from dqd.storage import record
 
 N, SIDE, ITERATIONS, TRIALS = 10, 10, 100, 3
@@ -202,14 +204,14 @@ def check_picture(path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name in suites.names() if name != "table1"])
 def test_every_figure_is_written_and_not_blank(name, tmp_path):
-    written = suite_draw.write_figures(write_suite(tmp_path / "suite", name), tmp_path / "out")
-    assert len(written) == len(suite_draw.FIGURES_OF[name]) > 0
+    written = draw_figures(read_suite(write_suite(tmp_path / "suite", name)), tmp_path / "out")
+    assert len(written) == len(FIGURES_OF[name]) > 0
     for path in written:
         check_picture(path)
 
 
 def test_figures_of_table_1_are_drawn_from_what_is_there(table1, tmp_path):
-    written = suite_draw.write_figures(table1, tmp_path)
+    written = draw_figures(read_suite(table1), tmp_path)
     names = ("curves", "archives", "near-optimum", "cumulative", "lp-examples", "arm-examples")
     assert {path.stem for path in written} == {f"table1-{name}" for name in names}
     for path in written:
@@ -218,12 +220,12 @@ def test_figures_of_table_1_are_drawn_from_what_is_there(table1, tmp_path):
 
 def test_an_empty_suite_has_only_the_figures_without_data(tmp_path):
     every = [(cell.id, trial) for cell in suites.suite("table1").cells for trial in range(TRIALS)]
-    written = suite_draw.write_figures(write_suite(tmp_path / "suite", "table1", every), tmp_path / "out")
+    written = draw_figures(read_suite(write_suite(tmp_path / "suite", "table1", every)), tmp_path / "out")
     assert [path.stem for path in written] == ["table1-lp-examples", "table1-arm-examples"]
 
 
 def test_panels_say_what_is_missing_and_the_legend_names_all_in_order(table1):
-    figure = suite_draw.curves(read_suite(table1))
+    figure = curves.curves(read_suite(table1))
     texts = [[text.get_text() for text in axes.texts] for axes in figure.axes]
     assert "OMG-MEGA: 0 of 3 trials" in texts[0]
     assert "CMA-ME: 2 of 3 trials" in texts[2]
@@ -234,7 +236,7 @@ def test_panels_say_what_is_missing_and_the_legend_names_all_in_order(table1):
 def test_a_line_that_leaves_the_panel_is_named():
     x, zero = np.arange(3), np.zeros(3)
     line = panels.Line("cma-mega", "CMA-MEGA", x, np.array([0, -4500.0, 60]), zero, zero, 2)
-    assert suite_draw._cut(panels.Lines("arm", (line,), 80.0, ()), -5) == ["CMA-MEGA falls to \N{MINUS SIGN}4,500"]
+    assert curves._cut(panels.Lines("arm", (line,), 80.0, ()), -5) == ["CMA-MEGA falls to \N{MINUS SIGN}4,500"]
 
 
 def test_colors_differ_for_colour_blind_readers():
@@ -253,12 +255,12 @@ def test_colors_differ_for_colour_blind_readers():
         ],
         "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
     }
-    colors = np.array([to_rgb(suite_draw.LOOKS[key].color) for key in suites.TABLE_1])
+    colors = np.array([to_rgb(LOOKS[key].color) for key in suites.TABLE_1])
     linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
     for matrix in seen_by.values():
         points = lab(linear @ np.transpose(matrix))
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(points, 2)) > 20
-    assert len({suite_draw.LOOKS[key].marker for key in suites.TABLE_1}) == 8
+    assert len({LOOKS[key].marker for key in suites.TABLE_1}) == 8
 
 
 def lab(linear_rgb: np.ndarray) -> np.ndarray:
@@ -269,5 +271,5 @@ def lab(linear_rgb: np.ndarray) -> np.ndarray:
 
 
 def test_figures_never_import_jax():
-    code = "import sys, dqd.paper.report.suite_draw; sys.exit('jax' in sys.modules)"
+    code = "import sys, dqd.paper.report.draw.suite; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dqd.paper.report import suite_report, tables
+from dqd.paper.report import sheets, tables, write
 from dqd.paper.report.collect import read_suite
 from dqd.storage import record
 
@@ -43,8 +43,8 @@ def write_suite(folder: Path, cells: dict[str, list[float]], described: list[dic
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch) -> None:
-    """The trials here are made up and have no grid to draw; figures are tested in test_suite_figures."""
-    monkeypatch.setattr(suite_report, "FIGURES", [])
+    """The trials here are made up and have no grid to draw; figures are tested in test_draw."""
+    monkeypatch.setattr(write, "_draw", lambda suite, folder: [])
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_shorter_run_is_not_compared(tmp_path):
     table = tables.comparison_table(read_suite(write_suite(tmp_path / "s", _one(3.0, 4.0), described)))
     assert tables.tally(table).verdicts == {"other budget": 3}
     assert tables.tally(table).cells == 0
-    assert tables.sheets(table)[0].rows == (("MAP-Elites", ("3.50 ± 0.50", "10.00 ± 0.10", "-")),)
+    assert sheets.sheets(table)[0].rows == (("MAP-Elites", ("3.50 ± 0.50", "10.00 ± 0.10", "-")),)
 
 
 def test_published_iterations_decide_where_they_are_given(tmp_path):
@@ -117,14 +117,14 @@ def test_unpublished_and_missing_cells(tmp_path):
     described = [cell("arm", "map-elites", "MAP-Elites", published=None), cell("arm", "random", "Random")]
     table = tables.comparison_table(read_suite(write_suite(tmp_path / "s", _one(3.0, 4.0), described)))
     assert tables.tally(table).verdicts == {"unpublished": 3, "missing": 3}
-    assert tables.sheets(table)[0].rows == (
+    assert sheets.sheets(table)[0].rows == (
         ("MAP-Elites", ("3.50 ± 0.50", "-", "")),
         ("Random", ("-", "10.00 ± 0.10", "-")),
     )
 
 
 def test_algorithms_are_rows_and_domains_are_groups(table):
-    sheet = tables.sheets(table)[0]
+    sheet = sheets.sheets(table)[0]
     assert sheet.title == "QD-score"
     assert sheet.groups == (
         ("LP (sphere)", ("ours", "published", "Δ/SE")),
@@ -137,7 +137,7 @@ def test_algorithms_are_rows_and_domains_are_groups(table):
 
 
 def test_percent_of_the_known_optimum(table):
-    sheet = tables.sheets(table)[-1]
+    sheet = sheets.sheets(table)[-1]
     assert [title for title, _ in sheet.groups] == ["LP (sphere): 75.42", "Arm repertoire: 80.24"]
     assert sheet.rows[0] == ("MAP-Elites", ("13.39", "13.26", "12.46", "12.46"))
 
@@ -145,23 +145,23 @@ def test_percent_of_the_known_optimum(table):
 def test_rastrigins_two_optima_are_both_named(tmp_path):
     described = [cell("lp-rastrigin", "map-elites", "MAP-Elites")]
     table = tables.comparison_table(read_suite(write_suite(tmp_path / "s", {}, described)))
-    assert tables.sheets(table)[-1].groups[0][0] == "LP (Rastrigin): 77.33 (63.30)"
+    assert sheets.sheets(table)[-1].groups[0][0] == "LP (Rastrigin): 77.33 (63.30)"
 
 
 def test_markdown_has_equal_columns_and_bold_outside(table):
-    lines = tables.markdown(tables.sheets(table)[0]).strip().split("\n")
+    lines = sheets.markdown(sheets.sheets(table)[0]).strip().split("\n")
     assert {line.count("|") for line in lines} == {8}
     assert "| **+19.4 ✗** |" in lines[-1]
     assert "**" not in lines[-2]
 
 
 def test_latex_escapes_what_latex_would_read():
-    assert tables.escape("100 % of a_b & #1 {x}") == "100 \\% of a\\_b \\& \\#1 \\{x\\}"
-    assert tables.escape("1 ± 2 † a\\b") == "1 $\\pm$ 2 $^\\dagger$ a\\textbackslash{}b"
+    assert sheets.escape("100 % of a_b & #1 {x}") == "100 \\% of a\\_b \\& \\#1 \\{x\\}"
+    assert sheets.escape("1 ± 2 † a\\b") == "1 $\\pm$ 2 $^\\dagger$ a\\textbackslash{}b"
 
 
 def test_latex_is_a_document_with_as_many_columns_as_it_says(table):
-    text = tables.latex(tables.sheets(table), "100 % of table_1")
+    text = sheets.latex(sheets.sheets(table), "100 % of table_1")
     assert text.startswith("\\documentclass")
     assert "\\section*{100 \\% of table\\_1}" in text
     assert "Coverage (\\%)" in text
@@ -174,14 +174,14 @@ def test_latex_is_a_document_with_as_many_columns_as_it_says(table):
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no LaTeX here")
 def test_latex_compiles_alone(table, tmp_path):
-    (tmp_path / "tables.tex").write_text(tables.latex(tables.sheets(table), "100 % of table_1"))
+    (tmp_path / "tables.tex").write_text(sheets.latex(sheets.sheets(table), "100 % of table_1"))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
 
 
 def test_csv_has_one_line_per_cell_and_figure(table):
-    lines = list(csv_format.DictReader(tables.csv(table).splitlines()))
+    lines = list(csv_format.DictReader(sheets.csv(table).splitlines()))
     assert len(lines) == 9
     first = lines[0]
     assert (first["id"], first["figure"], first["trials"], first["verdict"]) == (
@@ -196,13 +196,13 @@ def test_csv_has_one_line_per_cell_and_figure(table):
 def test_csv_leaves_unknown_numbers_empty(tmp_path):
     described = [cell("lsi-elon", "map-elites", "MAP-Elites", published=None)]
     (line, *_) = csv_format.DictReader(
-        tables.csv(tables.comparison_table(read_suite(write_suite(tmp_path / "s", {}, described)))).splitlines()
+        sheets.csv(tables.comparison_table(read_suite(write_suite(tmp_path / "s", {}, described)))).splitlines()
     )
     assert (line["mean"], line["published_mean"], line["optimum"], line["verdict"]) == ("", "", "", "unpublished")
 
 
 def test_report_says_what_was_run_and_what_is_outside(folder):
-    text = suite_report.write_report(folder).read_text()
+    text = write.write_report(folder).read_text()
     assert "**7 of 9 figures agree with the paper**: 7 are within 3 joint standard errors, 0 more" in text
     assert "2 are outside. 2 of 3 cells agree" in text
     assert "- 12 trials of 12 asked for: 4 per cell" in text
@@ -216,7 +216,7 @@ def test_report_says_what_was_run_and_what_is_outside(folder):
 
 def test_report_writes_all_files_and_valid_json(folder):
     pytest.importorskip("statsmodels")
-    target = suite_report.write_report(folder).parent
+    target = write.write_report(folder).parent
     names = {path.name for path in target.iterdir()}
     assert names >= {"report.md", "tables.tex", "tables.csv", "statistics.json", "figures"}
     found = json.loads((target / "statistics.json").read_text())
@@ -226,13 +226,26 @@ def test_report_writes_all_files_and_valid_json(folder):
     assert found["areas"]["arm.map-elites"]["mean"] == pytest.approx(10.0)
 
 
+def test_a_link_in_place_of_a_file_is_replaced_and_its_target_left_alone(folder, tmp_path):
+    pytest.importorskip("statsmodels")
+    target, elsewhere = folder / "report", tmp_path / "elsewhere"
+    target.mkdir()
+    elsewhere.write_text("somebody's")
+    names = ("report.md", "tables.tex", "tables.csv", "statistics.json")
+    for name in names:
+        (target / name).symlink_to(elsewhere)
+    write.write_report(folder)
+    assert elsewhere.read_text() == "somebody's"
+    assert [name for name in names if (target / name).is_symlink()] == []
+
+
 def test_report_shows_the_figures_it_is_given(folder, monkeypatch):
     def draw(suite, target: Path) -> list[Path]:
         (target / "qd-score-curves.png").write_bytes(b"")
         return [target / "qd-score-curves.png"]
 
-    monkeypatch.setattr(suite_report, "FIGURES", [draw])
-    assert "![qd score curves](figures/qd-score-curves.png)" in suite_report.write_report(folder).read_text()
+    monkeypatch.setattr(write, "_draw", draw)
+    assert "![qd score curves](figures/qd-score-curves.png)" in write.write_report(folder).read_text()
 
 
 def test_report_names_missing_trials_and_repeated_seeds(folder):
@@ -241,7 +254,7 @@ def test_report_names_missing_trials_and_repeated_seeds(folder):
     shutil.rmtree(twin)
     shutil.copytree(folder / "arm.map-elites" / "trial-001", twin)
     with pytest.warns(UserWarning, match=r"arm\.map-elites/trial-003 is missing"):
-        text = suite_report.write_report(folder).read_text()
+        text = write.write_report(folder).read_text()
     assert "11 trials of 12 asked for: 3 or 4 per cell" in text
     assert "arm.map-elites/trial-003 is missing" in text
     assert "trials are not independent: arm.map-elites" in text
@@ -249,7 +262,7 @@ def test_report_names_missing_trials_and_repeated_seeds(folder):
 
 def test_report_of_a_suite_without_trials(tmp_path):
     described = [cell("lp-sphere", "map-elites", "MAP-Elites"), cell("arm", "map-elites", "MAP-Elites")]
-    text = suite_report.write_report(write_suite(tmp_path / "s", {}, described)).read_text()
+    text = write.write_report(write_suite(tmp_path / "s", {}, described)).read_text()
     assert "Nothing here is comparable" in text
     assert "No two-way analysis of variance" in text
 
@@ -257,7 +270,7 @@ def test_report_of_a_suite_without_trials(tmp_path):
 def test_report_without_the_statistics_extra_still_has_its_tables(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     monkeypatch.setitem(sys.modules, "statsmodels.formula.api", None)
-    text = suite_report.write_report(folder).read_text()
+    text = write.write_report(folder).read_text()
     assert "pip install 'dqd[report]'" in text
     assert "+19.4 ✗" in text
 
@@ -266,7 +279,7 @@ def test_table_1_from_its_own_printed_numbers(tmp_path):
     """Trials with the printed means and errors give back the printed F, and every sentence but the doubtful one."""
     pytest.importorskip("statsmodels")
     described, scores = _printed_table()
-    text = suite_report.write_report(write_suite(tmp_path / "s", scores, described)).read_text()
+    text = write.write_report(write_suite(tmp_path / "s", scores, described)).read_text()
     assert "Interaction: F(14, 456) = 7304.39, p < 0.001. The paper: F(14, 456) = 7328.18, p < 0.001." in text
     assert text.count("**holds**") == 8
     assert text.count("**same order, not significant** | CMA-MEGA - CMA-MEGA (Adam): +0.36") == 1
@@ -298,5 +311,5 @@ def test_published_numbers_are_all_there():
 
 
 def test_reports_never_load_jax():
-    code = "import sys, dqd.paper.report.suite_report; sys.exit('jax' in sys.modules)"
+    code = "import sys, dqd.paper.report.write; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,8 +1,5 @@
 """Reads a finished (or half-finished) suite from its folder: every trial's final figures and its curves.
 
-    OUT/suite.json                what was run, and the published numbers
-    OUT/<cell>/trial-000/         one record per trial (`dqd.storage.record`)
-
 A trial that is missing, damaged or shorter than the suite asks is left out and named, never guessed. Archives stay on
 disk: only whoever draws them needs them.
 """
@@ -19,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from dqd.inputs.names import METRICS
+from dqd.paper import layout
 from dqd.safe import load_json
 from dqd.storage import record
-
-SUITE = "suite.json"
 
 
 class NotASuiteError(ValueError):
@@ -45,7 +41,7 @@ class CellData:
     settings: Mapping[str, Any]
     published: Mapping[str, Any] | None
     note: str  # what a reader should know about this cell, often empty
-    folder: Path
+    folder: Path  # of the suite
     expected: int  # trials asked for
     trials: tuple[int, ...]  # those that are whole
     problems: tuple[str, ...]  # one sentence for each of the others
@@ -65,7 +61,7 @@ class CellData:
         return self.label if self.variant == "base" else f"{self.label} ({self.variant.replace('_', ' ')})"
 
     def trial_folder(self, trial: int) -> Path:
-        return self.folder / trial_name(trial)
+        return layout.trial_folder(self.folder, self.id, trial)
 
 
 @dataclass(frozen=True)
@@ -105,10 +101,6 @@ class _Trial:
     curve: dict[int, dict[str, Any]]  # iteration -> metrics
 
 
-def trial_name(trial: int) -> str:
-    return f"trial-{trial:03d}"
-
-
 def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
     """Read a suite: its description and every trial that is whole."""
     source = Path(folder)
@@ -120,12 +112,12 @@ def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
         device=str(about.get("device") or "an unnamed device"),
         seconds=float(about.get("seconds", 0.0)),
         execution_seconds=float(about.get("execution_seconds", 0.0)),
-        cells=tuple(_cell(source, about, cell) for cell in about["cells"]),
+        cells=tuple(_cell(source, about, cell) for cell in about[layout.ENTRIES]),
     )
 
 
 def _description(source: Path) -> dict[str, Any]:
-    path = source / SUITE
+    path = source / layout.SUITE
     if not path.is_file():
         raise NotASuiteError(
             f"{source} holds no suite: suite.json is missing; `dqd reproduce SUITE --out DIR` makes one"
@@ -134,7 +126,7 @@ def _description(source: Path) -> dict[str, Any]:
         about = load_json(path)
     except ValueError as error:
         raise NotASuiteError(f"{path} is not JSON: {error}") from None
-    if not isinstance(about, dict) or not {"suite", "cells"} <= set(about):
+    if not isinstance(about, dict) or not {"suite", layout.ENTRIES} <= set(about):
         raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and 'cells'")
     return about
 
@@ -143,8 +135,8 @@ def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> Ce
     def field(name: str) -> Any:  # a cell's own value goes before that of the suite
         return cell[name] if name in cell else about[name]
 
-    folder, expected = source / cell["id"], int(field("trials"))
-    trials, problems = _trials(folder, expected, int(field("iterations")))
+    expected, iterations = int(field("trials")), int(field("iterations"))
+    trials, problems = _trials([layout.trial_folder(source, cell["id"], i) for i in range(expected)], iterations)
     steps, curves = _align(trials)
     return CellData(
         id=str(cell["id"]),
@@ -154,12 +146,12 @@ def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> Ce
         variant=str(cell.get("variant", "base")),
         resolution=int(field("resolution")),
         n=int(field("n")),
-        iterations=int(field("iterations")),
+        iterations=iterations,
         precision=str(field("precision")),
         settings=cell.get("settings", {}),
         published=cell.get("published"),
         note=str(cell.get("note", "")),
-        folder=folder,
+        folder=source,
         expected=expected,
         trials=tuple(trial.index for trial in trials),
         problems=tuple(problems),
@@ -170,11 +162,10 @@ def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> Ce
     )
 
 
-def _trials(folder: Path, expected: int, iterations: int) -> tuple[list[_Trial], list[str]]:
+def _trials(folders: list[Path], iterations: int) -> tuple[list[_Trial], list[str]]:
     """The whole trials, and a sentence about each of the others."""
     trials, problems = [], []
-    for index in range(expected):
-        place = folder / trial_name(index)
+    for index, place in enumerate(folders):
         try:
             trials.append(_trial(place, index, iterations))
         except FileNotFoundError:

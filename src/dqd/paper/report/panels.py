@@ -1,4 +1,4 @@
-"""What the figures of a suite show, as plain arrays: NumPy in, NumPy out. Drawing is in `suite_draw`.
+"""What the figures of a suite show, as plain arrays: NumPy in, NumPy out. Drawing is in `draw`.
 
 A trial that is missing is left out of a mean, and the panel says so. Archives are read here one array at a time: their
 solutions are large, and only one figure needs them.
@@ -16,7 +16,7 @@ from dqd.figures import arm
 from dqd.figures.panels import HeatMap, Poses, heatmap
 from dqd.paper.report.ceilings import LIMIT, ceiling
 from dqd.paper.report.collect import CellData, SuiteData
-from dqd.paper.report.tables import DOMAIN_TITLES
+from dqd.paper.report.tables import domain_title
 from dqd.storage import record
 from dqd.tessellations import kinds
 
@@ -86,7 +86,7 @@ def _by_domain(suite: SuiteData, values: Callable[[CellData], XY], bound: str) -
         cells = [cell for cell in suite.cells if cell.domain == domain]
         lines = tuple(_line(cell, *values(cell)) for cell in cells if len(cell.steps))
         best = ceiling(domain, cells[0].resolution, cells[0].n)
-        panels.append(Lines(title(domain), lines, getattr(best, bound, None), missing(cells)))
+        panels.append(Lines(domain_title(domain), lines, getattr(best, bound, None), missing(cells)))
     return panels
 
 
@@ -130,7 +130,7 @@ def archives(suite: SuiteData, domains: Iterable[str] | None = None) -> Archives
             maps[row, column] = heatmap(_arrays(cell, cell.trials[0], MAP))
             if cell.trials[0] != 0:
                 notes[row, column] = f"trial {cell.trials[0]}"
-    return Archives(tuple(suite.rows.values()), tuple(map(title, wanted)), maps, notes)
+    return Archives(tuple(suite.rows.values()), tuple(map(domain_title, wanted)), maps, notes)
 
 
 @dataclass(frozen=True)
@@ -215,10 +215,6 @@ def arm_objective(angles: np.ndarray) -> np.ndarray:
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
-
-
-def title(domain: str) -> str:
-    return DOMAIN_TITLES.get(domain, domain)
 
 
 def missing(cells: Iterable[CellData]) -> tuple[str, ...]:

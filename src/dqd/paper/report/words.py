@@ -1,148 +1,34 @@
-"""The report of a suite: `write_report(folder)` reads the trials and writes
-
-report/report.md          for people: what was run, tables, statistics in words, what is outside
-report/tables.tex         the tables, a document of its own
-report/tables.csv         one line per cell and figure, all digits
-report/statistics.json    every test with its numbers
-report/figures/           whatever the functions in FIGURES draw
-"""
+"""The report of a suite in words."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
-import os
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from dqd.paper.report import anova, stats, tables
-from dqd.paper.report.claims import Checked, check_claims
-from dqd.paper.report.collect import CellData, SuiteData, read_suite
-
-Figure = Callable[[SuiteData, Path], Iterable[Path]]  # suite, folder to write to -> pictures written
-
-
-def _draw(suite: SuiteData, folder: Path) -> Iterable[Path]:
-    from dqd.paper.report.suite_draw import draw_figures  # matplotlib is slow to import
-
-    return draw_figures(suite, folder)
-
-
-FIGURES: list[Figure] = [_draw]
+from dqd.paper.report import anova, stats
+from dqd.paper.report.analysis import Statistics
+from dqd.paper.report.claims import Checked
+from dqd.paper.report.collect import CellData, SuiteData
+from dqd.paper.report.sheets import FIGURE_TITLES, Sheet, markdown, plus_minus
+from dqd.paper.report.tables import Entry, Table, Tally, domain_title, tally
 
 # Suite -> what the paper says about its analysis of variance (section "Analysis").
 PUBLISHED_F = {"table1": "F(14, 456) = 7328.18, p < 0.001", "lsi": "F(4, 20) = 260.64, p < 0.001"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Statistics:
-    """All tests of a suite. Rows are keys of `SuiteData.rows`."""
-
-    two_way: anova.TwoWay
-    printed_interaction: anova.Effect | None  # from the published means and standard errors
-    simple_effects: dict[str, anova.Effect]  # by domain
-    pairs: dict[str, list[anova.Pair]]  # by domain
-    claims: list[Checked]
-    intervals: dict[str, tuple[float, float]]  # by cell: 95 % bootstrap interval of the mean QD-score
-    areas: dict[str, stats.Estimate]  # by cell: area under the QD-score curve
-    area_intervals: dict[str, tuple[float, float]]
-
-
-def write_report(folder: str | os.PathLike[str]) -> Path:
-    """Write the report of a suite beside its trials. Returns the path of report.md."""
-    suite = read_suite(folder)
-    for problem in suite.problems:
-        warnings.warn(problem, stacklevel=2)
-    target = suite.folder / "report"
-    (target / "figures").mkdir(parents=True, exist_ok=True)
-    table = tables.comparison_table(suite)
-    sheets = tables.sheets(table)
-    (target / "tables.tex").write_text(tables.latex(sheets, suite.title))
-    (target / "tables.csv").write_text(tables.csv(table))
-    try:
-        found: Statistics | str = analyse(suite)
-    except ImportError as error:  # scipy and statsmodels are an extra; the tables do not need them
-        found = str(error)
-    (target / "statistics.json").write_text(json.dumps(_plain(found), indent=2, ensure_ascii=False) + "\n")
-    pictures = [picture for draw in FIGURES for picture in draw(suite, target / "figures")]
-    report = target / "report.md"
-    report.write_text(_text(suite, table, sheets, found, [path.relative_to(target) for path in pictures]))
-    return report
-
-
-def analyse(suite: SuiteData) -> Statistics:
-    """All statistics of a suite."""
-    samples = {domain: _groups(suite, domain) for domain in suite.domains}
-    two_way = anova.two_way(samples)
-    pooled = None if two_way.note else (two_way.mse, two_way.df_error)
-    pairs = {domain: anova.pairwise(groups, pooled) for domain, groups in samples.items()}
-    areas = {cell.id: stats.area(cell.steps, cell.curves["qd_score"]) for cell in suite.cells}
-    return Statistics(
-        two_way=two_way,
-        printed_interaction=_printed_interaction(suite),
-        simple_effects={domain: anova.simple_effect(groups, pooled) for domain, groups in samples.items()},
-        pairs=pairs,
-        claims=check_claims(pairs, {domain: _printed(suite, domain) for domain in suite.domains}),
-        intervals={cell.id: stats.bootstrap(cell.final["qd_score"]) for cell in suite.cells},
-        areas={name: stats.estimate(values) for name, values in areas.items()},
-        area_intervals={name: stats.bootstrap(values) for name, values in areas.items()},
-    )
-
-
-def _groups(suite: SuiteData, domain: str) -> dict[str, np.ndarray]:
-    return {cell.key: cell.final["qd_score"] for cell in suite.cells if cell.domain == domain}
-
-
-def _printed(suite: SuiteData, domain: str) -> dict[str, stats.Estimate]:
-    found = {cell.key: tables.published_estimate(cell, "qd_score") for cell in suite.cells if cell.domain == domain}
-    return {key: printed for key, printed in found.items() if printed is not None}
-
-
-def _printed_interaction(suite: SuiteData) -> anova.Effect | None:
-    """The published F again, from what the paper prints; None unless it prints every cell, for equal trials."""
-    printed = [_printed(suite, domain) for domain in suite.domains]
-    whole = len(printed) > 1 and len(suite.rows) > 1 and all(set(one) == set(suite.rows) for one in printed)
-    trials = {estimate.trials for one in printed for estimate in one.values()}
-    if not whole or len(trials) != 1:
-        return None
-    means = np.array([[one[row].mean for one in printed] for row in suite.rows])
-    errors = np.array([[one[row].se for one in printed] for row in suite.rows])
-    return anova.interaction_from_summary(means, errors, trials.pop())
-
-
-def _plain(thing: Any) -> Any:
-    """As JSON, where NaN and infinity become null."""
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        return {field.name: _plain(getattr(thing, field.name)) for field in dataclasses.fields(thing)}
-    if isinstance(thing, dict):
-        return {str(name): _plain(value) for name, value in thing.items()}
-    if isinstance(thing, list | tuple):
-        return [_plain(value) for value in thing]
-    if isinstance(thing, float) and not math.isfinite(thing):
-        return None
-    return thing
-
-
-# In words -------------------------------------------------------------------------------------------------------------
-
-
-def _text(
-    suite: SuiteData, table: tables.Table, sheets: Sequence[tables.Sheet], found: Statistics | str, pictures: list[Path]
+def report(
+    suite: SuiteData, table: Table, sheets: Sequence[Sheet], found: Statistics | str, pictures: list[Path]
 ) -> str:
     parts = [
         f"# {suite.title}",
-        _summary(tables.tally(table)),
+        _summary(tally(table)),
         "## What was run",
         _what(suite),
         _settings(suite),
     ]
     parts += ["## Ours beside the published numbers", _WORDS, *_tables(sheets)]
-    parts += ["## Outside", _outside(tables.tally(table))]
+    parts += ["## Outside", _outside(tally(table))]
     parts += ["## Statistics", found if isinstance(found, str) else _statistics(suite, found)]
     if pictures:
         parts += ["## Figures", *(f"![{path.stem.replace('-', ' ')}]({path.as_posix()})" for path in pictures)]
@@ -155,17 +41,17 @@ _WORDS = (
 )
 
 
-def _tables(sheets: Sequence[tables.Sheet]) -> list[str]:
+def _tables(sheets: Sequence[Sheet]) -> list[str]:
     """Each table; a legend they share is said once."""
     parts: list[str] = []
     for sheet in sheets:
         if sheet.groups:
-            parts += [f"### {sheet.title}", tables.markdown(sheet)]
+            parts += [f"### {sheet.title}", markdown(sheet)]
             parts += [sheet.legend] if sheet.legend not in parts else []
     return parts
 
 
-def _summary(tally: tables.Tally) -> str:
+def _summary(tally: Tally) -> str:
     """The answer first."""
     within, undecided = tally.verdicts.get("within", 0), tally.verdicts.get("undecided", 0)
     judged = within + undecided + len(tally.outside)
@@ -209,7 +95,7 @@ def _repeated_seeds(cells: Iterable[CellData]) -> list[str]:
 def _settings(suite: SuiteData) -> str:
     """The settings of every cell, folded away."""
     lines = [
-        f"| {cell.name} | {tables.domain_title(cell.domain)} | "
+        f"| {cell.name} | {domain_title(cell.domain)} | "
         f"{', '.join(f'{name} {value}' for name, value in cell.settings.items() if value is not None)} |"
         for cell in suite.cells
         if cell.settings
@@ -218,17 +104,17 @@ def _settings(suite: SuiteData) -> str:
     return "\n".join([head, *lines, "\n</details>"]) if lines else ""
 
 
-def _outside(tally: tables.Tally) -> str:
+def _outside(tally: Tally) -> str:
     if not tally.outside:
         return "No figure that could be compared is outside." if tally.cells else "No figure could be compared."
     return "\n".join(_outside_line(entry, figure) for entry, figure in tally.outside)
 
 
-def _outside_line(entry: tables.Entry, figure: str) -> str:
+def _outside_line(entry: Entry, figure: str) -> str:
     comparison, cell = entry.figures[figure], entry.cell
     return (
-        f"- {cell.name}, {tables.domain_title(cell.domain)}, {tables.FIGURE_TITLES[figure]}: "
-        f"{tables.plus_minus(comparison.ours)}, published {tables.plus_minus(comparison.published)} "
+        f"- {cell.name}, {domain_title(cell.domain)}, {FIGURE_TITLES[figure]}: "
+        f"{plus_minus(comparison.ours)}, published {plus_minus(comparison.published)} "
         f"({comparison.in_se:+.1f} joint standard errors)" + (f". {cell.note}" if cell.note else "")
     )
 
@@ -258,13 +144,13 @@ def _analysis(suite: SuiteData, found: Statistics) -> str:
 
 
 def _simple(found: Statistics) -> str:
-    lines = [f"- {tables.domain_title(domain)}: {effect(one)}" for domain, one in found.simple_effects.items()]
+    lines = [f"- {domain_title(domain)}: {effect(one)}" for domain, one in found.simple_effects.items()]
     return "\n".join(["Effect of the algorithm within each domain (simple main effects):", "", *lines])
 
 
 def _claims(suite: SuiteData, claims: Sequence[Checked]) -> str:
     lines = [
-        f"| {claim.sentence} | {tables.domain_title(claim.domain)} | **{claim.verdict}** | "
+        f"| {claim.sentence} | {domain_title(claim.domain)} | **{claim.verdict}** | "
         f"{suite.rows[claim.weakest[0]]} - {suite.rows[claim.weakest[1]]}: {claim.difference:+.2f} | "
         f"{p_value(claim.p)} | {p_value(claim.p_welch)} | {p_value(claim.p_printed)} |"
         for claim in claims
@@ -293,9 +179,9 @@ _INTERVALS = (
 
 def _intervals(suite: SuiteData, found: Statistics) -> str:
     lines = [
-        f"| {cell.name} | {tables.domain_title(cell.domain)} | "
-        f"{tables.plus_minus(stats.estimate(cell.final['qd_score']))} | "
-        f"{_interval(found.intervals[cell.id])} | {tables.plus_minus(found.areas[cell.id])} | "
+        f"| {cell.name} | {domain_title(cell.domain)} | "
+        f"{plus_minus(stats.estimate(cell.final['qd_score']))} | "
+        f"{_interval(found.intervals[cell.id])} | {plus_minus(found.areas[cell.id])} | "
         f"{_interval(found.area_intervals[cell.id])} |"
         for cell in suite.cells
     ]
