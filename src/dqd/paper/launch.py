@@ -1,9 +1,9 @@
 """Runs a suite: what is missing of it, and nothing twice.
 
-On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
-On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
-is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a
-search that Ctrl-C cut short is no trial, and is not written. `dqd.paper.layout` says where files lie.
+On an accelerator all trials of an entry run side by side in one program, and programs are compiled ahead in threads. On
+a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial is
+written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a search
+that Ctrl-C cut short is no trial, and is not written. `dqd.paper.layout` says where files lie.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def reproduce(
     with _alone(folder):
         _claim(folder, suite)
     tasks = [
-        (cell, trial)
-        for cell in suite.cells
-        for trial in (range(cell.trials) if trial_index is None else [trial_index])
-        if trial < cell.trials and not trial_folder(folder, cell.id, trial).exists()
+        (entry, trial)
+        for entry in suite.entries
+        for trial in (range(entry.trials) if trial_index is None else [trial_index])
+        if trial < entry.trials and not trial_folder(folder, entry.id, trial).exists()
     ]
-    total = sum(cell.trials for cell in suite.cells)
+    total = sum(entry.trials for entry in suite.entries)
     if tasks:
         on_device = cluster is None and device != "cpu" and (accelerator() or device == "gpu")
         say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
@@ -74,7 +74,7 @@ def reproduce(
         finally:
             with _alone(folder):
                 _add_time(folder, time.perf_counter() - started, progress.execution, where)
-    return all(trial_folder(folder, cell.id, t).exists() for cell in suite.cells for t in range(cell.trials))
+    return all(trial_folder(folder, entry.id, t).exists() for entry in suite.entries for t in range(entry.trials))
 
 
 # The folder -----------------------------------------------------------------------------------------------------------
@@ -91,8 +91,8 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _claim(folder: Path, suite: Suite) -> None:
     """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
-    cells = [cell.describe() for cell in suite.cells]
-    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, ENTRIES: cells}
+    entries = [entry.describe() for entry in suite.entries]
+    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, ENTRIES: entries}
     path = folder / SUITE
     so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
     if path.exists():
@@ -102,8 +102,8 @@ def _claim(folder: Path, suite: Suite) -> None:
                 f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
             )
         so_far = {key: found.get(key, nothing) for key, nothing in so_far.items()}
-        known = {cell["id"]: cell for cell in found[ENTRIES]}
-        for new in cells:
+        known = {entry["id"]: entry for entry in found[ENTRIES]}
+        for new in entries:
             old = known.get(new["id"], new)
             changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
             if changed:

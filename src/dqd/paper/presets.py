@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
 
-ITERATIONS = 10_000  # of every published trial, unless a table says otherwise
-TRIALS = 20
-
 
 def _lp(objective: Any) -> Callable[[int], LinearProjection]:
     def make(n: int = 1000) -> LinearProjection:

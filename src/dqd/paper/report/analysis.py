@@ -21,8 +21,8 @@ class Statistics:
     simple_effects: dict[str, anova.Effect]  # by domain
     pairs: dict[str, list[anova.Pair]]  # by domain
     claims: list[Checked]
-    intervals: dict[str, tuple[float, float]]  # by cell: 95 % bootstrap interval of the mean QD-score
-    areas: dict[str, stats.Estimate]  # by cell: area under the QD-score curve
+    intervals: dict[str, tuple[float, float]]  # by entry: 95 % bootstrap interval of the mean QD-score
+    areas: dict[str, stats.Estimate]  # by entry: area under the QD-score curve
     area_intervals: dict[str, tuple[float, float]]
 
 
@@ -32,30 +32,30 @@ def analyse(suite: SuiteData) -> Statistics:
     two_way = anova.two_way(samples)
     pooled = None if two_way.note else (two_way.mse, two_way.df_error)
     pairs = {domain: anova.pairwise(groups, pooled) for domain, groups in samples.items()}
-    areas = {cell.id: stats.area(cell.steps, cell.curves["qd_score"]) for cell in suite.cells}
+    areas = {entry.id: stats.area(entry.steps, entry.curves["qd_score"]) for entry in suite.entries}
     return Statistics(
         two_way=two_way,
         printed_interaction=_printed_interaction(suite),
         simple_effects={domain: anova.simple_effect(groups, pooled) for domain, groups in samples.items()},
         pairs=pairs,
         claims=check_claims(pairs, {domain: _printed(suite, domain) for domain in suite.domains}),
-        intervals={cell.id: stats.bootstrap(cell.final["qd_score"]) for cell in suite.cells},
+        intervals={entry.id: stats.bootstrap(entry.final["qd_score"]) for entry in suite.entries},
         areas={name: stats.estimate(values) for name, values in areas.items()},
         area_intervals={name: stats.bootstrap(values) for name, values in areas.items()},
     )
 
 
 def _groups(suite: SuiteData, domain: str) -> dict[str, np.ndarray]:
-    return {cell.key: cell.final["qd_score"] for cell in suite.cells if cell.domain == domain}
+    return {entry.key: entry.final["qd_score"] for entry in suite.entries if entry.domain == domain}
 
 
 def _printed(suite: SuiteData, domain: str) -> dict[str, stats.Estimate]:
-    found = {cell.key: published_estimate(cell, "qd_score") for cell in suite.cells if cell.domain == domain}
+    found = {entry.key: published_estimate(entry, "qd_score") for entry in suite.entries if entry.domain == domain}
     return {key: printed for key, printed in found.items() if printed is not None}
 
 
 def _printed_interaction(suite: SuiteData) -> anova.Effect | None:
-    """The published F again, from what the paper prints; None unless it prints every cell, for equal trials."""
+    """The published F again, from what the paper prints; None unless it prints every entry, for equal trials."""
     printed = [_printed(suite, domain) for domain in suite.domains]
     whole = len(printed) > 1 and len(suite.rows) > 1 and all(set(one) == set(suite.rows) for one in printed)
     trials = {estimate.trials for one in printed for estimate in one.values()}

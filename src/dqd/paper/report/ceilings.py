@@ -33,7 +33,7 @@ Least = Callable[[np.ndarray, np.ndarray], np.ndarray]  # lower and upper ends o
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Upper bounds of the figures of a table."""
+    """Upper bounds of the metrics of an archive."""
 
     qd_score: float
     coverage: float  # percent

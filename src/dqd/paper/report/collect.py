@@ -26,8 +26,8 @@ class NotASuiteError(ValueError):
 
 
 @dataclass(frozen=True)
-class CellData:
-    """One cell of a table: all trials of one algorithm on one domain."""
+class EntryData:
+    """One entry of a table: all trials of one algorithm on one domain."""
 
     id: str
     domain: str
@@ -40,7 +40,7 @@ class CellData:
     precision: str
     settings: Mapping[str, Any]
     published: Mapping[str, Any] | None
-    note: str  # what a reader should know about this cell, often empty
+    note: str  # what a reader should know about this entry, often empty
     folder: Path  # of the suite
     expected: int  # trials asked for
     trials: tuple[int, ...]  # those that are whole
@@ -52,12 +52,12 @@ class CellData:
 
     @property
     def key(self) -> str:
-        """The row of this cell: its algorithm, with the variant if there is one."""
+        """The row of this entry: its algorithm, with the variant if there is one."""
         return self.algorithm if self.variant == "base" else f"{self.algorithm}.{self.variant}"
 
     @property
     def name(self) -> str:
-        """The row of this cell in words."""
+        """The row of this entry in words."""
         return self.label if self.variant == "base" else f"{self.label} ({self.variant.replace('_', ' ')})"
 
     def trial_folder(self, trial: int) -> Path:
@@ -74,23 +74,23 @@ class SuiteData:
     device: str
     seconds: float
     execution_seconds: float  # of these seconds, on an accelerator; 0 elsewhere
-    cells: tuple[CellData, ...]
+    entries: tuple[EntryData, ...]
 
     @property
     def domains(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.domain for cell in self.cells))
+        return tuple(dict.fromkeys(entry.domain for entry in self.entries))
 
     @property
     def rows(self) -> dict[str, str]:
         """Key and name of every row, in the order of the table."""
-        return {cell.key: cell.name for cell in self.cells}
+        return {entry.key: entry.name for entry in self.entries}
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(problem for cell in self.cells for problem in cell.problems)
+        return tuple(problem for entry in self.entries for problem in entry.problems)
 
-    def cell(self, key: str, domain: str) -> CellData | None:
-        return next((cell for cell in self.cells if (cell.key, cell.domain) == (key, domain)), None)
+    def entry(self, key: str, domain: str) -> EntryData | None:
+        return next((entry for entry in self.entries if (entry.key, entry.domain) == (key, domain)), None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
         device=str(about.get("device") or "an unnamed device"),
         seconds=float(about.get("seconds", 0.0)),
         execution_seconds=float(about.get("execution_seconds", 0.0)),
-        cells=tuple(_cell(source, about, cell) for cell in about[layout.ENTRIES]),
+        entries=tuple(_entry(source, about, entry) for entry in about[layout.ENTRIES]),
     )
 
 
@@ -127,30 +127,30 @@ def _description(source: Path) -> dict[str, Any]:
     except ValueError as error:
         raise NotASuiteError(f"{path} is not JSON: {error}") from None
     if not isinstance(about, dict) or not {"suite", layout.ENTRIES} <= set(about):
-        raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and 'cells'")
+        raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and '{layout.ENTRIES}'")
     return about
 
 
-def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> CellData:
-    def field(name: str) -> Any:  # a cell's own value goes before that of the suite
-        return cell[name] if name in cell else about[name]
+def _entry(source: Path, about: Mapping[str, Any], entry: Mapping[str, Any]) -> EntryData:
+    def field(name: str) -> Any:  # an entry's own value goes before that of the suite
+        return entry[name] if name in entry else about[name]
 
     expected, iterations = int(field("trials")), int(field("iterations"))
-    trials, problems = _trials([layout.trial_folder(source, cell["id"], i) for i in range(expected)], iterations)
+    trials, problems = _trials([layout.trial_folder(source, entry["id"], i) for i in range(expected)], iterations)
     steps, curves = _align(trials)
-    return CellData(
-        id=str(cell["id"]),
-        domain=str(cell["domain"]),
-        algorithm=str(cell["algorithm"]),
-        label=str(cell.get("label", cell["algorithm"])),
-        variant=str(cell.get("variant", "base")),
+    return EntryData(
+        id=str(entry["id"]),
+        domain=str(entry["domain"]),
+        algorithm=str(entry["algorithm"]),
+        label=str(entry.get("label", entry["algorithm"])),
+        variant=str(entry.get("variant", "base")),
         resolution=int(field("resolution")),
         n=int(field("n")),
         iterations=iterations,
         precision=str(field("precision")),
-        settings=cell.get("settings", {}),
-        published=cell.get("published"),
-        note=str(cell.get("note", "")),
+        settings=entry.get("settings", {}),
+        published=entry.get("published"),
+        note=str(entry.get("note", "")),
         folder=source,
         expected=expected,
         trials=tuple(trial.index for trial in trials),

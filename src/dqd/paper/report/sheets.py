@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dqd.paper.report.stats import FIGURES, Comparison, Estimate
-from dqd.paper.report.tables import Entry, Table, domain_title
+from dqd.paper.published import PRINTED
+from dqd.paper.report.stats import Comparison, Estimate
+from dqd.paper.report.tables import Compared, Table, domain_title
 
-FIGURE_TITLES = {"qd_score": "QD-score", "coverage": "Coverage (%)", "best": "Best objective"}
+METRIC_TITLES = {"qd_score": "QD-score", "coverage": "Coverage (%)", "best": "Best objective"}
 MARKS = {"within": "✓", "outside": "✗", "undecided": "?", "other budget": "-", "missing": "-", "unpublished": ""}
 LEGEND = (
     "Mean ± standard error over trials. Δ/SE: ours minus published, in joint standard errors. "
@@ -33,21 +34,21 @@ class Sheet:
 
 
 def sheets(table: Table) -> list[Sheet]:
-    """One sheet per figure, then the percent of the known optimum."""
-    return [_figure_sheet(table, figure) for figure in FIGURES] + [_optimum_sheet(table)]
+    """One sheet per metric, then the percent of the known optimum."""
+    return [_metric_sheet(table, metric) for metric in PRINTED] + [_optimum_sheet(table)]
 
 
-def _figure_sheet(table: Table, figure: str) -> Sheet:
+def _metric_sheet(table: Table, metric: str) -> Sheet:
     groups = tuple((domain_title(domain), ("ours", "published", "Δ/SE")) for domain in table.domains)
 
-    def fields(entry: Entry | None) -> tuple[str, str, str]:
-        return ("", "", "") if entry is None else _fields(entry.figures[figure])
+    def fields(compared: Compared | None) -> tuple[str, str, str]:
+        return ("", "", "") if compared is None else _fields(compared.metrics[metric])
 
     rows = (
         (name, tuple(field for domain in table.domains for field in fields(table.entries.get((key, domain)))))
         for key, name in table.rows.items()
     )
-    return Sheet(FIGURE_TITLES[figure], groups, tuple(rows), LEGEND)
+    return Sheet(METRIC_TITLES[metric], groups, tuple(rows), LEGEND)
 
 
 def _fields(comparison: Comparison) -> tuple[str, str, str]:
@@ -71,12 +72,12 @@ def _optimum_sheet(table: Table) -> Sheet:
     return Sheet("QD-score in percent of the known optimum", groups, tuple(rows), legend)
 
 
-def _percents(entry: Entry | None) -> tuple[str, str]:
-    if entry is None:
+def _percents(compared: Compared | None) -> tuple[str, str]:
+    if compared is None:
         return "", ""
-    comparison = entry.figures["qd_score"]
+    comparison = compared.metrics["qd_score"]
     published = comparison.published.mean if comparison.published else math.nan
-    ours, theirs = (entry.percent("qd_score", value) for value in (comparison.ours.mean, published))
+    ours, theirs = (compared.percent("qd_score", value) for value in (comparison.ours.mean, published))
     return _number(ours), _number(theirs)
 
 
@@ -190,8 +191,8 @@ def escape(text: str) -> str:
 
 
 def csv(table: Table) -> str:
-    """One line per cell and figure, all digits."""
-    lines = [_csv_line(table.suite, entry, figure) for entry in table.entries.values() for figure in FIGURES]
+    """One line per entry and metric, all digits."""
+    lines = [_csv_line(table.suite, compared, metric) for compared in table.entries.values() for metric in PRINTED]
     text = io.StringIO()
     writer = csv_format.DictWriter(text, fieldnames=list(lines[0]) if lines else ["suite"], lineterminator="\n")
     writer.writeheader()
@@ -199,8 +200,8 @@ def csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _csv_line(suite: str, entry: Entry, figure: str) -> dict[str, object]:
-    cell, comparison = entry.cell, entry.figures[figure]
+def _csv_line(suite: str, compared: Compared, metric: str) -> dict[str, object]:
+    entry, comparison = compared.entry, compared.metrics[metric]
     published = comparison.published or Estimate(math.nan, math.nan, 0)
     about = ("id", "domain", "algorithm", "label", "variant", "precision", "iterations", "resolution", "n")
     numbers = {
@@ -211,13 +212,13 @@ def _csv_line(suite: str, entry: Entry, figure: str) -> dict[str, object]:
         "difference": comparison.difference,
         "joint_se": comparison.joint_se,
         "difference_in_se": comparison.in_se,
-        "optimum": getattr(entry.ceiling, figure, math.nan),
-        "percent_of_optimum": entry.percent(figure, comparison.ours.mean),
+        "optimum": getattr(compared.ceiling, metric, math.nan),
+        "percent_of_optimum": compared.percent(metric, comparison.ours.mean),
     }
     return {
         "suite": suite,
-        **{name: getattr(cell, name) for name in about},
-        "figure": figure,
+        **{name: getattr(entry, name) for name in about},
+        "figure": metric,  # how this column has always been named
         "trials": comparison.ours.trials,
         "published_trials": published.trials or "",
         **{name: f"{value:.8g}" if math.isfinite(value) else "" for name, value in numbers.items()},

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dqd.paper.published import ITERATIONS, PRINTED
 from dqd.paper.report.ceilings import Ceiling, ceiling
-from dqd.paper.report.collect import CellData, SuiteData
-from dqd.paper.report.stats import FIGURES, Comparison, Estimate, compare, estimate
+from dqd.paper.report.collect import EntryData, SuiteData
+from dqd.paper.report.stats import Comparison, Estimate, compare, estimate
 
-PUBLISHED_ITERATIONS = 10_000  # of a published number that does not say
 DOMAIN_TITLES = {
     "lp-sphere": "LP (sphere)",
     "lp-rastrigin": "LP (Rastrigin)",
@@ -23,80 +23,79 @@ DOMAIN_TITLES = {
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One cell of the table: three figures compared, and the best anybody could reach."""
+class Compared:
+    """An entry of the table: three metrics beside what was published, and the best anybody could reach."""
 
-    cell: CellData
-    figures: Mapping[str, Comparison]
+    entry: EntryData
+    metrics: Mapping[str, Comparison]
     ceiling: Ceiling | None
 
-    def percent(self, figure: str, value: float) -> float:
+    def percent(self, metric: str, value: float) -> float:
         """A value in percent of the known optimum; NaN where none is known."""
-        return 100 * value / getattr(self.ceiling, figure) if self.ceiling else math.nan
+        return 100 * value / getattr(self.ceiling, metric) if self.ceiling else math.nan
 
 
 @dataclass(frozen=True)
 class Table:
-    """All cells of a suite."""
+    """All entries of a suite."""
 
     suite: str
     rows: Mapping[str, str]  # key -> name
     domains: tuple[str, ...]
-    entries: Mapping[tuple[str, str], Entry]  # (row, domain)
+    entries: Mapping[tuple[str, str], Compared]  # (row, domain)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many comparisons ended how. A comparison is one figure of one cell."""
+    """How many comparisons ended how. A comparison is one metric of one entry."""
 
     verdicts: Mapping[str, int]
     within_errors: int  # of those within, at most 3 joint standard errors away
-    cells: int  # with a published number and the same budget
-    cells_within: int  # in all three figures
-    outside: tuple[tuple[Entry, str], ...]  # cell and figure
+    entries: int  # with a published number and the same budget
+    entries_within: int  # in all three metrics
+    outside: tuple[tuple[Compared, str], ...]  # entry and metric
 
 
 def comparison_table(suite: SuiteData) -> Table:
-    """Every cell of a suite against what was published."""
-    entries = {(cell.key, cell.domain): _entry(cell) for cell in suite.cells}
+    """Every entry of a suite against what was published."""
+    entries = {(entry.key, entry.domain): _compared(entry) for entry in suite.entries}
     return Table(suite.name, suite.rows, suite.domains, entries)
 
 
-def published_estimate(cell: CellData, figure: str) -> Estimate | None:
+def published_estimate(entry: EntryData, metric: str) -> Estimate | None:
     """The printed mean and standard error; None where the paper prints none."""
-    printed = cell.published or {}
-    if printed.get(figure) is None:
+    printed = entry.published or {}
+    if printed.get(metric) is None:
         return None
-    return Estimate(float(printed[figure]), float(printed.get(f"{figure}_se") or 0.0), int(printed.get("trials") or 0))
+    return Estimate(float(printed[metric]), float(printed.get(f"{metric}_se") or 0.0), int(printed.get("trials") or 0))
 
 
 def tally(table: Table) -> Tally:
     """Count the verdicts."""
-    entries = table.entries.values()
-    pairs = [(entry, figure) for entry in entries for figure in FIGURES]
-    comparisons = [entry.figures[figure] for entry, figure in pairs]
-    cells = [{c.verdict for c in entry.figures.values()} - {"unpublished"} for entry in entries]
+    pairs = [(compared, metric) for compared in table.entries.values() for metric in PRINTED]
+    comparisons = [compared.metrics[metric] for compared, metric in pairs]
+    every = [{c.verdict for c in one.metrics.values()} - {"unpublished"} for one in table.entries.values()]
     return Tally(
         verdicts=Counter(c.verdict for c in comparisons),
         within_errors=sum(c.verdict == "within" and abs(c.in_se) <= 3 + 1e-9 for c in comparisons),
-        cells=sum(bool(verdicts) and verdicts <= {"within", "outside", "undecided"} for verdicts in cells),
-        cells_within=sum(verdicts == {"within"} for verdicts in cells),
-        outside=tuple((entry, f) for entry, f in pairs if entry.figures[f].verdict == "outside"),
+        entries=sum(bool(verdicts) and verdicts <= {"within", "outside", "undecided"} for verdicts in every),
+        entries_within=sum(verdicts == {"within"} for verdicts in every),
+        outside=tuple((compared, f) for compared, f in pairs if compared.metrics[f].verdict == "outside"),
     )
 
 
-def _entry(cell: CellData) -> Entry:
-    figures = {
-        figure: compare(estimate(cell.final[figure]), published_estimate(cell, figure), same_budget(cell))
-        for figure in FIGURES
+def _compared(entry: EntryData) -> Compared:
+    metrics = {
+        metric: compare(estimate(entry.final[metric]), published_estimate(entry, metric), same_budget(entry))
+        for metric in PRINTED
     }
-    return Entry(cell, figures, ceiling(cell.domain, cell.resolution, cell.n))
+    return Compared(entry, metrics, ceiling(entry.domain, entry.resolution, entry.n))
 
 
-def same_budget(cell: CellData) -> bool:
+def same_budget(entry: EntryData) -> bool:
     """Whether the published run had as many iterations; where it does not say, whether ours is no shorter than most."""
-    printed = (cell.published or {}).get("iterations")
-    return cell.iterations == int(printed) if printed else cell.iterations >= PUBLISHED_ITERATIONS
+    printed = (entry.published or {}).get("iterations")
+    return entry.iterations == int(printed) if printed else entry.iterations >= ITERATIONS
 
 
 def domain_title(domain: str) -> str:

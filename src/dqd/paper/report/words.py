@@ -6,29 +6,23 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from dqd.paper.published import INTERACTION
 from dqd.paper.report import anova, stats
 from dqd.paper.report.analysis import Statistics
 from dqd.paper.report.claims import Checked
-from dqd.paper.report.collect import CellData, SuiteData
-from dqd.paper.report.sheets import FIGURE_TITLES, Sheet, markdown, plus_minus
-from dqd.paper.report.tables import Entry, Table, Tally, domain_title, tally
-
-# Suite -> what the paper says about its analysis of variance (section "Analysis").
-PUBLISHED_F = {"table1": "F(14, 456) = 7328.18, p < 0.001", "lsi": "F(4, 20) = 260.64, p < 0.001"}
+from dqd.paper.report.collect import EntryData, SuiteData
+from dqd.paper.report.sheets import METRIC_TITLES, Sheet, markdown, plus_minus
+from dqd.paper.report.tables import Compared, Table, Tally, domain_title, tally
 
 
 def report(
     suite: SuiteData, table: Table, sheets: Sequence[Sheet], found: Statistics | str, pictures: list[Path]
 ) -> str:
-    parts = [
-        f"# {suite.title}",
-        _summary(tally(table)),
-        "## What was run",
-        _what(suite),
-        _settings(suite),
-    ]
+    """The text of report.md: the answer first, then what was run, tables, tests, figures."""
+    counts = tally(table)
+    parts = [f"# {suite.title}", _summary(counts), "## What was run", _what(suite), _settings(suite)]
     parts += ["## Ours beside the published numbers", _WORDS, *_tables(sheets)]
-    parts += ["## Outside", _outside(tally(table))]
+    parts += ["## Outside", _outside(counts)]
     parts += ["## Statistics", found if isinstance(found, str) else _statistics(suite, found)]
     if pictures:
         parts += ["## Figures", *(f"![{path.stem.replace('-', ' ')}]({path.as_posix()})" for path in pictures)]
@@ -61,61 +55,61 @@ def _summary(tally: Tally) -> str:
             "or the paper prints no such numbers. The tables show what there is for orientation."
         )
     return (
-        f"**{within} of {judged} figures agree with the paper**: {tally.within_errors} are within 3 joint standard "
+        f"**{within} of {judged} metrics agree with the paper**: {tally.within_errors} are within 3 joint standard "
         f"errors, {within - tally.within_errors} more within 1 % of the published value. {len(tally.outside)} are "
         f"outside{f', {undecided} undecided for want of a second trial' if undecided else ''}. "
-        f"{tally.cells_within} of {tally.cells} cells agree in QD-score, coverage and best alike."
+        f"{tally.entries_within} of {tally.entries} entries agree in QD-score, coverage and best alike."
     )
 
 
 def _what(suite: SuiteData) -> str:
-    done, asked = sum(len(cell.trials) for cell in suite.cells), sum(cell.expected for cell in suite.cells)
+    done, asked = sum(len(entry.trials) for entry in suite.entries), sum(entry.expected for entry in suite.entries)
     lines = [
-        f"- {len(suite.cells)} cells: {len(suite.rows)} {_plural('algorithm', len(suite.rows))}, "
+        f"- {len(suite.entries)} entries: {len(suite.rows)} {_plural('algorithm', len(suite.rows))}, "
         f"{len(suite.domains)} {_plural('domain', len(suite.domains))}",
-        f"- {done:,} trials of {asked:,} asked for: {_values(len(cell.trials) for cell in suite.cells)} per cell",
-        f"- {_values(cell.iterations for cell in suite.cells)} iterations per trial",
-        f"- solutions of {_values(cell.n for cell in suite.cells)} numbers, "
-        f"{_values(cell.resolution for cell in suite.cells)} cells per measure, "
-        f"{' and '.join(dict.fromkeys(cell.precision for cell in suite.cells))}",
+        f"- {done:,} trials of {asked:,} asked for: {_values(len(entry.trials) for entry in suite.entries)} per entry",
+        f"- {_values(entry.iterations for entry in suite.entries)} iterations per trial",
+        f"- solutions of {_values(entry.n for entry in suite.entries)} numbers, "
+        f"{_values(entry.resolution for entry in suite.entries)} cells per measure, "
+        f"{' and '.join(dict.fromkeys(entry.precision for entry in suite.entries))}",
         f"- on {suite.device}, {suite.seconds:,.0f} s{_execution(suite)}",
     ]
-    return "\n".join([*lines, *_repeated_seeds(suite.cells), *(f"- **{problem}**" for problem in suite.problems)])
+    return "\n".join([*lines, *_repeated_seeds(suite.entries), *(f"- **{problem}**" for problem in suite.problems)])
 
 
 def _execution(suite: SuiteData) -> str:
     return f", {suite.execution_seconds:,.0f} s of them execution" if suite.execution_seconds else ""
 
 
-def _repeated_seeds(cells: Iterable[CellData]) -> list[str]:
-    repeated = [cell.id for cell in cells if len(set(cell.seeds)) < len(cell.seeds)]
+def _repeated_seeds(entries: Iterable[EntryData]) -> list[str]:
+    repeated = [entry.id for entry in entries if len(set(entry.seeds)) < len(entry.seeds)]
     return [f"- **Seeds occur twice, so trials are not independent: {', '.join(repeated)}**"] if repeated else []
 
 
 def _settings(suite: SuiteData) -> str:
-    """The settings of every cell, folded away."""
+    """The settings of every entry, folded away."""
     lines = [
-        f"| {cell.name} | {domain_title(cell.domain)} | "
-        f"{', '.join(f'{name} {value}' for name, value in cell.settings.items() if value is not None)} |"
-        for cell in suite.cells
-        if cell.settings
+        f"| {entry.name} | {domain_title(entry.domain)} | "
+        f"{', '.join(f'{name} {value}' for name, value in entry.settings.items() if value is not None)} |"
+        for entry in suite.entries
+        if entry.settings
     ]
-    head = "<details><summary>Settings of every cell</summary>\n\n| Algorithm | Domain | Settings |\n|---|---|---|"
+    head = "<details><summary>Settings of every entry</summary>\n\n| Algorithm | Domain | Settings |\n|---|---|---|"
     return "\n".join([head, *lines, "\n</details>"]) if lines else ""
 
 
 def _outside(tally: Tally) -> str:
     if not tally.outside:
-        return "No figure that could be compared is outside." if tally.cells else "No figure could be compared."
-    return "\n".join(_outside_line(entry, figure) for entry, figure in tally.outside)
+        return "No metric that could be compared is outside." if tally.entries else "No metric could be compared."
+    return "\n".join(_outside_line(compared, metric) for compared, metric in tally.outside)
 
 
-def _outside_line(entry: Entry, figure: str) -> str:
-    comparison, cell = entry.figures[figure], entry.cell
+def _outside_line(compared: Compared, metric: str) -> str:
+    comparison, entry = compared.metrics[metric], compared.entry
     return (
-        f"- {cell.name}, {domain_title(cell.domain)}, {FIGURE_TITLES[figure]}: "
+        f"- {entry.name}, {domain_title(entry.domain)}, {METRIC_TITLES[metric]}: "
         f"{plus_minus(comparison.ours)}, published {plus_minus(comparison.published)} "
-        f"({comparison.in_se:+.1f} joint standard errors)" + (f". {cell.note}" if cell.note else "")
+        f"({comparison.in_se:+.1f} joint standard errors)" + (f". {entry.note}" if entry.note else "")
     )
 
 
@@ -128,7 +122,7 @@ def _statistics(suite: SuiteData, found: Statistics) -> str:
 
 
 def _analysis(suite: SuiteData, found: Statistics) -> str:
-    published = PUBLISHED_F.get(suite.name)
+    published = INTERACTION.get(suite.name)
     said = f" The paper: {published}." if published else ""
     if found.printed_interaction and published:
         said += f" Its own printed means and standard errors give {effect(found.printed_interaction)}."
@@ -137,7 +131,7 @@ def _analysis(suite: SuiteData, found: Statistics) -> str:
     return (
         "Two-way analysis of variance of the final QD-score, algorithm x domain. "
         f"Interaction: {effect(found.two_way.interaction)}.{said} Algorithm: {effect(found.two_way.algorithm)}; "
-        f"domain: {effect(found.two_way.domain)}. F divides by the spread of trials, which the unequal cells tell to "
+        f"domain: {effect(found.two_way.domain)}. F divides by the spread of trials, which the unequal entries tell to "
         f"about {100 * found.two_way.mse_error:.0f} % (one standard error), so repetitions of the whole experiment "
         "differ in F by as much."
     )
@@ -167,8 +161,8 @@ def _claims(suite: SuiteData, claims: Sequence[Checked]) -> str:
 
 
 def _few(suite: SuiteData) -> str:
-    fewest = min(len(cell.trials) for cell in suite.cells)
-    return f" With {fewest} trials in a cell hardly anything can be significant." if fewest < 5 else ""
+    fewest = min(len(entry.trials) for entry in suite.entries)
+    return f" With {fewest} trials in an entry hardly anything can be significant." if fewest < 5 else ""
 
 
 _INTERVALS = (
@@ -179,11 +173,11 @@ _INTERVALS = (
 
 def _intervals(suite: SuiteData, found: Statistics) -> str:
     lines = [
-        f"| {cell.name} | {domain_title(cell.domain)} | "
-        f"{plus_minus(stats.estimate(cell.final['qd_score']))} | "
-        f"{_interval(found.intervals[cell.id])} | {plus_minus(found.areas[cell.id])} | "
-        f"{_interval(found.area_intervals[cell.id])} |"
-        for cell in suite.cells
+        f"| {entry.name} | {domain_title(entry.domain)} | "
+        f"{plus_minus(stats.estimate(entry.final['qd_score']))} | "
+        f"{_interval(found.intervals[entry.id])} | {plus_minus(found.areas[entry.id])} | "
+        f"{_interval(found.area_intervals[entry.id])} |"
+        for entry in suite.entries
     ]
     head = "| Algorithm | Domain | QD-score | 95 % interval | Area | 95 % interval |\n|---|---|---:|---:|---:|---:|"
     return "\n".join([head, *lines]) + "\n\n" + _INTERVALS

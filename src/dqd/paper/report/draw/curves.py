@@ -19,7 +19,7 @@ from dqd.paper.report.draw.looks import DOT, FAINT, LOOKS, PAGE, Options, number
 def curves(suite: SuiteData) -> Figure | None:
     """QD-score against iteration, one panel per domain."""
     figure, axes = _lines(panels.curves(suite), "iteration", "QD-score")
-    last = max(cell.iterations for cell in suite.cells)
+    last = max(entry.iterations for entry in suite.entries)
     for each in axes:
         each.set_xlim(0, last)
         each.set_xticks([0, last / 2, last])
@@ -33,8 +33,8 @@ def curves_logarithmic(suite: SuiteData) -> Figure | None:
     figure, axes = _lines(panels.curves(suite), "iteration", "QD-score", scale=np.log)
     for each in axes:
         each.set_xscale("log")
-        first = min(int(cell.steps[0]) for cell in suite.cells if len(cell.steps))
-        each.set_xlim(first, max(cell.iterations for cell in suite.cells))
+        first = min(int(entry.steps[0]) for entry in suite.entries if len(entry.steps))
+        each.set_xlim(first, max(entry.iterations for entry in suite.entries))
     return figure
 
 
