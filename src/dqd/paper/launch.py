@@ -22,7 +22,8 @@ from dqd.paper.layout import ENTRIES, SUITE, trial_folder
 from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
 from dqd.paper.suites import Suite
 from dqd.safe import load_json
-from dqd.storage import durable, writer
+from dqd.storage import durable
+from dqd.storage.lock import Lock
 from dqd.storage.record import LOCK
 from dqd.storage.settings import SettingsChangedError
 
@@ -84,9 +85,12 @@ def reproduce(
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
     durable.make_folder(folder)
-    with (folder / LOCK).open("a") as file:
-        writer.wait_for(file.fileno())
+    lock = Lock(folder / LOCK)
+    try:
+        lock.take(wait=True)
         yield
+    finally:
+        lock.close()
 
 
 def _claim(folder: Path, suite: Suite) -> None:
