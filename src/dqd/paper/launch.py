@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write_json(path: Path, content: Any) -> None:
-    durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
+    durable.replace_file(path, json.dumps(content, indent=2) + "\n")
 
 
 def _add_time(folder: Path, seconds: float, execution: float, where: str) -> None:

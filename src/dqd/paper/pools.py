@@ -36,6 +36,7 @@ class Progress:
         self.mark: tuple[float, int] | None = None  # when the first trials were done, and the work they were
 
     def done(self, entry: Entry, trials: int = 1) -> None:
+        """Count trials, and say so from time to time."""
         self.finished, self.worked = self.finished + trials, self.worked + trials * entry.iterations
         now = time.monotonic()
         self.mark = self.mark or (now, self.worked)
@@ -67,6 +68,7 @@ def _device_name() -> str:
 
 
 def run_on_device(folder: Path, tasks: list[tuple[Entry, int]], jobs: int | None, progress: Progress) -> str:
+    """All trials of an entry at once; the next program is compiled and the last results are written meanwhile."""
     entries: dict[str, tuple[Entry, list[int]]] = {}
     for entry, trial in tasks:
         entries.setdefault(entry.id, (entry, []))[1].append(trial)
@@ -100,6 +102,7 @@ def _write(folder: Path, entry: Entry, results: list[Any], progress: Progress) -
 
 
 def run_on_cpu(folder: Path, tasks: list[tuple[Entry, int]], jobs: int | None, progress: Progress) -> str:
+    """As many trials at a time as there are processes."""
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     tasks = _first_trials_first(tasks)
     with _one_thread_each(workers), _pool(workers) as pool:
@@ -168,6 +171,7 @@ def _end_with_parent() -> None:
 def run_on_cluster(
     folder: Path, tasks: list[tuple[Entry, int]], address: str, insecure: bool, progress: Progress
 ) -> str:
+    """As many trials at a time as the cluster has threads."""
     from dqd.workers.executor import Cluster, connect
 
     cluster = Cluster(connect(address, insecure), owned=True)

@@ -63,6 +63,7 @@ class Algorithm:
     arm: Mapping[str, Any]
 
     def values(self, domain: str) -> dict[str, Any]:
+        """All settings on one of the paper's domains."""
         return {**(self.arm if domain == "arm" else self.lp), **self.common}
 
 

@@ -74,6 +74,7 @@ def _on_host(results: Any) -> list[Any]:
 
 
 def write_entry(folder: Path, entry: Entry, results: list[Any]) -> None:
+    """One record per trial."""
     with _precision(entry.precision):
         for result in results:
             _write(folder, entry, result.seed, result)

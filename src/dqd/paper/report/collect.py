@@ -61,6 +61,7 @@ class EntryData:
         return self.label if self.variant == "base" else f"{self.label} ({self.variant.replace('_', ' ')})"
 
     def trial_folder(self, trial: int) -> Path:
+        """Where the record of a trial lies."""
         return layout.trial_folder(self.folder, self.id, trial)
 
 
@@ -78,6 +79,7 @@ class SuiteData:
 
     @property
     def domains(self) -> tuple[str, ...]:
+        """In the order of the table."""
         return tuple(dict.fromkeys(entry.domain for entry in self.entries))
 
     @property
@@ -87,9 +89,11 @@ class SuiteData:
 
     @property
     def problems(self) -> tuple[str, ...]:
+        """What is missing or damaged, one sentence each."""
         return tuple(problem for entry in self.entries for problem in entry.problems)
 
     def entry(self, key: str, domain: str) -> EntryData | None:
+        """One algorithm on one domain, if the suite has it."""
         return next((entry for entry in self.entries if (entry.key, entry.domain) == (key, domain)), None)
 
 

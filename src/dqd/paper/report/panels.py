@@ -53,12 +53,12 @@ class Lines:
 
 
 def curves(suite: SuiteData) -> list[Lines]:
-    """QD-score against iteration."""
+    """QD-score against iteration, as in the paper's `fig:summary`."""
     return _by_domain(suite, lambda entry: (entry.steps, entry.curves["qd_score"]), "qd_score")
 
 
 def cumulative(suite: SuiteData) -> list[Lines]:
-    """Percent of all cells whose elite has an objective of at least t, against t = 0, 1, ..., 100."""
+    """Percent of all cells whose elite has an objective of at least t = 0, 1, ..., 100: `fig:cumulative_plots`."""
     thresholds = np.arange(101.0)
     return _by_domain(suite, lambda entry: (thresholds, _shares(entry, thresholds)), "coverage")
 
@@ -112,13 +112,14 @@ class Archives:
     notes: dict[tuple[int, int], str]
 
     def turned(self) -> Archives:
+        """Rows become columns."""
         maps = {(column, row): each for (row, column), each in self.maps.items()}
         notes = {(column, row): note for (row, column), note in self.notes.items()}
         return Archives(self.columns, self.rows, maps, notes)
 
 
 def archives(suite: SuiteData, domains: Iterable[str] | None = None) -> Archives:
-    """The archive of the first trial of every entry; if that trial is missing, of the next one, with a note."""
+    """The archive of every entry's first trial (`fig:results`); if that one is missing, of the next, with a note."""
     wanted = [domain for domain in suite.domains if domains is None or domain in domains]
     maps, notes = {}, {}
     for row, key in enumerate(suite.rows):
@@ -192,6 +193,7 @@ def clip(x: np.ndarray) -> np.ndarray:
 
 
 def clip_slope(x: np.ndarray) -> np.ndarray:
+    """Its derivative."""
     outside = np.abs(x) > LIMIT
     return np.where(outside, -LIMIT / np.where(outside, x, 1.0) ** 2, 1.0)
 

@@ -49,6 +49,7 @@ class Comparison:
 
     @property
     def in_se(self) -> float:
+        """The difference in joint standard errors."""
         return self.difference / self.joint_se
 
 

@@ -1,4 +1,8 @@
-"""Ours beside the published numbers, entry by entry, as data; `sheets` makes text of it."""
+"""Ours beside the published numbers, entry by entry, as data; `sheets` makes text of it.
+
+A suite's table has the entries of one of the paper's: `tab:results_detailed`, `tab:unnorm_comparison`,
+`tab:ogmeline_independent` or `tab:cmame_extra`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a suite in words."""
+"""The report of a suite in words, as Markdown."""
 
 from __future__ import annotations
 
@@ -191,6 +191,7 @@ def effect(one: anova.Effect) -> str:
 
 
 def p_value(p: float, sign: bool = False) -> str:
+    """Three digits, as papers print them."""
     if not math.isfinite(p):
         return "n/a"
     return "< 0.001" if p < 0.001 else f"{'= ' if sign else ''}{p:.3f}"

@@ -36,7 +36,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         layout.WORDS: words.report(suite, table, pages, found, pictures),
     }
     for name, text in files.items():
-        durable.replace_file(target / name, text.encode())
+        durable.replace_file(target / name, text)
     return target / layout.WORDS
 
 

@@ -17,17 +17,17 @@ from dqd.paper.report.draw.looks import FAINT, Options, number
 
 
 def archives(suite: SuiteData) -> Figure | None:
-    """The archives of every algorithm (rows) on every domain (columns)."""
+    """The archives of every algorithm (rows) on every domain (columns): `fig:results`."""
     return _archives(panels.archives(suite), size=1.12)
 
 
 def archives_large(suite: SuiteData) -> Figure | None:
-    """The same in panels of more than 500 pixels: one for each of 500 x 500 cells."""
+    """The same in panels of more than 500 pixels, one for each of 500 x 500 cells: `fig:cmame_extra_results`."""
     return _archives(panels.archives(suite), size=2.6)
 
 
 def sphere_archives(suite: SuiteData) -> Figure | None:
-    """The archives of every algorithm on the sphere, side by side."""
+    """The archives of every algorithm on the sphere, side by side: `fig:ablation_norm_gradients`."""
     return _archives(panels.archives(suite, ["lp-sphere"]).turned(), size=1.4)
 
 

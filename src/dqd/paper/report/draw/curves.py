@@ -17,7 +17,7 @@ from dqd.paper.report.draw.looks import DOT, FAINT, LOOKS, PAGE, Options, number
 
 
 def curves(suite: SuiteData) -> Figure | None:
-    """QD-score against iteration, one panel per domain."""
+    """QD-score against iteration, one panel per domain: `fig:summary`."""
     figure, axes = _lines(panels.curves(suite), "iteration", "QD-score")
     last = max(entry.iterations for entry in suite.entries)
     for each in axes:
@@ -39,7 +39,7 @@ def curves_logarithmic(suite: SuiteData) -> Figure | None:
 
 
 def cumulative(suite: SuiteData) -> Figure | None:
-    """Percent of cells with an objective of at least t, one panel per domain."""
+    """Percent of cells with an objective of at least t, one panel per domain: `fig:cumulative_plots`."""
     figure, axes = _lines(panels.cumulative(suite), "t", "cells with objective ≥ t, %")
     for each in axes:
         each.set_xlim(0, 100)
