@@ -8,7 +8,8 @@ on a device; `precision` repeats in float64 the entries where round-off can show
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dqd.inputs.names import known
@@ -74,61 +75,18 @@ OPERATORS = ("og-map-elites", "og-map-elites-line")
 BUDGETS = {"paper-budget": 36, "released-budget": 48}
 
 
+DETAILED, NORMALIZED, INDEPENDENT = "tab:results_detailed", "tab:unnorm_comparison", "tab:ogmeline_independent"
+
+
 def suite(name: str) -> Suite:
     """A suite by name; an unknown name is answered with the nearest."""
-    return Suite(name, *known("suite", name, _SUITES)())
+    title, entries = known("suite", name, _SUITES)
+    return Suite(name, title, tuple(entries()))
 
 
 def names() -> tuple[str, ...]:
     """Of all suites, in the order of the documentation."""
     return tuple(_SUITES)
-
-
-Made = tuple[str, tuple[Entry, ...]]  # title and entries of a suite
-
-
-def _table1() -> Made:
-    title = "Table 1 and the detailed results: 8 algorithms, 3 domains, 10,000 iterations"
-    return title, _entries("tab:results_detailed", "base", TABLE_1)
-
-
-def _million() -> Made:
-    entries = _entries("tab:results_detailed", "1e6_iterations", GRADIENT_FREE, iterations=1_000_000)
-    return "Derivative-free algorithms after 1,000,000 iterations", entries
-
-
-def _normalization() -> Made:
-    table = "tab:unnorm_comparison"
-    normalized = _entries(table, "normalized_gradients", ["omg-mega"])
-    other = _entries(table, "unnormalized_gradients", ["omg-mega-unnormalized"], printed_as="omg-mega")
-    return "OMG-MEGA with and without normalised gradients", normalized + other
-
-
-def _operators() -> Made:
-    table = "tab:ogmeline_independent"
-    independent = (
-        _entries(
-            *(table, "independent_operators", [f"{algorithm}-independent"]),
-            printed_as=algorithm,
-            variant=budget,
-            overrides={"batch_size": evaluations, "stepped": 12},
-        )
-        for algorithm in OPERATORS
-        for budget, evaluations in BUDGETS.items()
-    )
-    entries = sum(independent, start=_entries(table, "sequential_operators", OPERATORS))
-    return "Gradient and perturbation in sequence or as independent operators", entries
-
-
-def _resolution() -> Made:
-    entries = _entries("tab:cmame_extra", "archive_500x500", GRADIENT_FREE, DOMAINS[:2], resolution=500)
-    return "Derivative-free algorithms on a 500 x 500 archive", entries
-
-
-def _precision() -> Made:
-    algorithms = ("omg-mega", "cma-mega", "cma-mega-adam")
-    float64 = {"variant": "float64", "precision": "float64"}
-    return "The arm in float64", _entries("tab:results_detailed", "base", algorithms, ["arm"], **float64)
 
 
 def _entries(
@@ -138,20 +96,46 @@ def _entries(
     domains: Sequence[str] = DOMAINS,
     printed_as: str | None = None,
     **changes: Any,
-) -> tuple[Entry, ...]:
+) -> Iterator[Entry]:
     """Entries of a printed table, from its rows of that variant; `printed_as` is the algorithm that it names there."""
-    return tuple(
-        Entry(domain, algorithm, published(table, domain, ALGORITHMS[printed_as or algorithm].title, row), **changes)
-        for algorithm in algorithms
-        for domain in domains
-    )
+    for algorithm in algorithms:
+        for domain in domains:
+            printed = published(table, domain, ALGORITHMS[printed_as or algorithm].title, row)
+            yield Entry(domain, algorithm, printed, **changes)
 
 
-_SUITES = {
-    "table1": _table1,
-    "million": _million,
-    "normalization": _normalization,
-    "operators": _operators,
-    "resolution": _resolution,
-    "precision": _precision,
+def _normalization() -> Iterator[Entry]:
+    yield from _entries(NORMALIZED, "normalized_gradients", ["omg-mega"])
+    yield from _entries(NORMALIZED, "unnormalized_gradients", ["omg-mega-unnormalized"], printed_as="omg-mega")
+
+
+def _operators() -> Iterator[Entry]:
+    yield from _entries(INDEPENDENT, "sequential_operators", OPERATORS)
+    for operator, (budget, evaluations) in itertools.product(OPERATORS, BUDGETS.items()):
+        changes: dict[str, Any] = {"variant": budget, "overrides": {"batch_size": evaluations, "stepped": 12}}
+        row = "independent_operators"
+        yield from _entries(INDEPENDENT, row, [f"{operator}-independent"], printed_as=operator, **changes)
+
+
+def _precision() -> Iterator[Entry]:
+    algorithms = ("omg-mega", "cma-mega", "cma-mega-adam")
+    return _entries(DETAILED, "base", algorithms, ["arm"], variant="float64", precision="float64")
+
+
+_SUITES: dict[str, tuple[str, Callable[[], Iterator[Entry]]]] = {
+    "table1": (
+        "Table 1 and the detailed results: 8 algorithms, 3 domains, 10,000 iterations",
+        lambda: _entries(DETAILED, "base", TABLE_1),
+    ),
+    "million": (
+        "Derivative-free algorithms after 1,000,000 iterations",
+        lambda: _entries(DETAILED, "1e6_iterations", GRADIENT_FREE, iterations=1_000_000),
+    ),
+    "normalization": ("OMG-MEGA with and without normalised gradients", _normalization),
+    "operators": ("Gradient and perturbation in sequence or as independent operators", _operators),
+    "resolution": (
+        "Derivative-free algorithms on a 500 x 500 archive",
+        lambda: _entries("tab:cmame_extra", "archive_500x500", GRADIENT_FREE, DOMAINS[:2], resolution=500),
+    ),
+    "precision": ("The arm in float64", _precision),
 }

@@ -143,9 +143,7 @@ def _entry(source: Path, about: Mapping[str, Any], entry: Mapping[str, Any]) -> 
     trials, problems = _trials([layout.trial_folder(source, entry["id"], i) for i in range(expected)], iterations)
     steps, curves = _align(trials)
     return EntryData(
-        id=str(entry["id"]),
-        domain=str(entry["domain"]),
-        algorithm=str(entry["algorithm"]),
+        **{name: str(entry[name]) for name in ("id", "domain", "algorithm")},
         label=str(entry.get("label", entry["algorithm"])),
         variant=str(entry.get("variant", "base")),
         resolution=int(field("resolution")),

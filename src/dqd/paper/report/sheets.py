@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv as csv_format
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dqd.paper.published import PRINTED
@@ -21,6 +21,7 @@ LEGEND = (
     "Mean ± standard error over trials. Δ/SE: ours minus published, in joint standard errors. "
     "✓ within 3 of them or within 1 % of the published value, ✗ outside, ? one trial only, - not comparable."
 )
+Rows = tuple[tuple[str, tuple[str, ...]], ...]  # name of a row, its fields
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Sheet:
 
     title: str
     groups: tuple[tuple[str, tuple[str, ...]], ...]  # title of a group, its columns
-    rows: tuple[tuple[str, tuple[str, ...]], ...]  # name of a row, its fields
+    rows: Rows
     legend: str
 
 
@@ -44,11 +45,7 @@ def _metric_sheet(table: Table, metric: str) -> Sheet:
     def fields(compared: Compared | None) -> tuple[str, str, str]:
         return ("", "", "") if compared is None else _fields(compared.metrics[metric])
 
-    rows = (
-        (name, tuple(field for domain in table.domains for field in fields(table.entries.get((key, domain)))))
-        for key, name in table.rows.items()
-    )
-    return Sheet(METRIC_TITLES[metric], groups, tuple(rows), LEGEND)
+    return Sheet(METRIC_TITLES[metric], groups, _rows(table, table.domains, fields), LEGEND)
 
 
 def _fields(comparison: Comparison) -> tuple[str, str, str]:
@@ -60,16 +57,19 @@ def _fields(comparison: Comparison) -> tuple[str, str, str]:
 def _optimum_sheet(table: Table) -> Sheet:
     known = [domain for domain in table.domains if _optimum(table, domain)]
     groups = tuple((f"{domain_title(domain)}: {_optimum(table, domain)}", ("ours", "published")) for domain in known)
-    rows = (
-        (name, tuple(field for domain in known for field in _percents(table.entries.get((key, domain)))))
-        for key, name in table.rows.items()
-    )
     legend = (
         "The number after a domain is a bound that the QD-score of no archive of this resolution exceeds, derived in "
         "`paper/report/ceilings.py`; for Rastrigin it needs unequal coordinates, and the number in brackets is the "
         "best with all coordinates of a half equal, where CMA-MEGA stays when it starts from zero."
     )
-    return Sheet("QD-score in percent of the known optimum", groups, tuple(rows), legend)
+    return Sheet("QD-score in percent of the known optimum", groups, _rows(table, known, _percents), legend)
+
+
+def _rows(table: Table, domains: Iterable[str], fields: Callable[[Compared | None], Iterable[str]]) -> Rows:
+    return tuple(
+        (name, tuple(field for domain in domains for field in fields(table.entries.get((key, domain)))))
+        for key, name in table.rows.items()
+    )
 
 
 def _percents(compared: Compared | None) -> tuple[str, str]:
@@ -107,13 +107,13 @@ def _number(value: float) -> str:
 def markdown(sheet: Sheet) -> str:
     """A table as GitHub shows it, without its legend; what is outside stands out."""
     columns = [f"{title}<br>{column}" for title, group in sheet.groups for column in group]
-    lines = [_markdown_line(["Algorithm", *columns]), "|---|" + "---:|" * len(columns)]
-    lines += [_markdown_line([name, *map(_bold_outside, fields)]) for name, fields in sheet.rows]
-    return "\n".join([*lines, ""])
+    return markdown_table(["Algorithm", *columns], ([name, *map(_bold_outside, fields)] for name, fields in sheet.rows))
 
 
-def _markdown_line(fields: Iterable[str]) -> str:
-    return "| " + " | ".join(field.replace("|", "\\|") for field in fields) + " |"
+def markdown_table(columns: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1) -> str:
+    """Any table; the first columns hold words, the others numbers."""
+    head, *lines = ("| " + " | ".join(field.replace("|", "\\|") for field in row) + " |" for row in (columns, *rows))
+    return "\n".join([head, "|" + "---|" * words + "---:|" * (len(columns) - words), *lines])
 
 
 def _bold_outside(field: str) -> str:

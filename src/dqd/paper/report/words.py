@@ -11,7 +11,7 @@ from dqd.paper.report import anova, stats
 from dqd.paper.report.analysis import Statistics
 from dqd.paper.report.claims import Checked
 from dqd.paper.report.collect import EntryData, SuiteData
-from dqd.paper.report.sheets import METRIC_TITLES, Sheet, markdown, plus_minus
+from dqd.paper.report.sheets import METRIC_TITLES, Sheet, markdown, markdown_table, plus_minus
 from dqd.paper.report.tables import Compared, Table, Tally, domain_title, tally
 
 
@@ -88,14 +88,17 @@ def _repeated_seeds(entries: Iterable[EntryData]) -> list[str]:
 
 def _settings(suite: SuiteData) -> str:
     """The settings of every entry, folded away."""
-    lines = [
-        f"| {entry.name} | {domain_title(entry.domain)} | "
-        f"{', '.join(f'{name} {value}' for name, value in entry.settings.items() if value is not None)} |"
+    rows = [
+        (*_names(entry), ", ".join(f"{name} {value}" for name, value in entry.settings.items() if value is not None))
         for entry in suite.entries
         if entry.settings
     ]
-    head = "<details><summary>Settings of every entry</summary>\n\n| Algorithm | Domain | Settings |\n|---|---|---|"
-    return "\n".join([head, *lines, "\n</details>"]) if lines else ""
+    table = markdown_table(["Algorithm", "Domain", "Settings"], rows, words=3)
+    return f"<details><summary>Settings of every entry</summary>\n\n{table}\n\n</details>" if rows else ""
+
+
+def _names(entry: EntryData) -> tuple[str, str]:
+    return entry.name, domain_title(entry.domain)
 
 
 def _outside(tally: Tally) -> str:
@@ -143,17 +146,17 @@ def _simple(found: Statistics) -> str:
 
 
 def _claims(suite: SuiteData, claims: Sequence[Checked]) -> str:
-    lines = [
-        f"| {claim.sentence} | {domain_title(claim.domain)} | **{claim.verdict}** | "
-        f"{suite.rows[claim.weakest[0]]} - {suite.rows[claim.weakest[1]]}: {claim.difference:+.2f} | "
-        f"{p_value(claim.p)} | {p_value(claim.p_welch)} | {p_value(claim.p_printed)} |"
+    columns = ("Sentence", "Domain", "Our trials", "Closest pair", "p", "p (Welch)", "p (printed numbers)")
+    rows = (
+        (
+            *(claim.sentence, domain_title(claim.domain), f"**{claim.verdict}**"),
+            f"{suite.rows[claim.weakest[0]]} - {suite.rows[claim.weakest[1]]}: {claim.difference:+.2f}",
+            *map(p_value, (claim.p, claim.p_welch, claim.p_printed)),
+        )
         for claim in claims
-    ]
-    head = (
-        "| Sentence | Domain | Our trials | Closest pair | p | p (Welch) | p (printed numbers) |\n" + "|---" * 7 + "|"
     )
-    return (
-        "\n".join([head, *lines]) + "\n\nEvery p-value carries Bonferroni's correction for all pairs of its domain. "
+    return markdown_table(columns, rows, words=7) + (
+        "\n\nEvery p-value carries Bonferroni's correction for all pairs of its domain. "
         "p: t-test with the error of the analysis of variance; Welch: the two algorithms alone, unequal variances; "
         "printed numbers: Welch's test of the paper's own means and standard errors. A sentence holds when its closest "
         f"pair is significant at 0.05 in both tests of our trials.{_few(suite)}"
@@ -172,15 +175,16 @@ _INTERVALS = (
 
 
 def _intervals(suite: SuiteData, found: Statistics) -> str:
-    lines = [
-        f"| {entry.name} | {domain_title(entry.domain)} | "
-        f"{plus_minus(stats.estimate(entry.final['qd_score']))} | "
-        f"{_interval(found.intervals[entry.id])} | {plus_minus(found.areas[entry.id])} | "
-        f"{_interval(found.area_intervals[entry.id])} |"
+    columns = ("Algorithm", "Domain", "QD-score", "95 % interval", "Area", "95 % interval")
+    rows = (
+        (
+            *_names(entry),
+            *(plus_minus(stats.estimate(entry.final["qd_score"])), _interval(found.intervals[entry.id])),
+            *(plus_minus(found.areas[entry.id]), _interval(found.area_intervals[entry.id])),
+        )
         for entry in suite.entries
-    ]
-    head = "| Algorithm | Domain | QD-score | 95 % interval | Area | 95 % interval |\n|---|---|---:|---:|---:|---:|"
-    return "\n".join([head, *lines]) + "\n\n" + _INTERVALS
+    )
+    return markdown_table(columns, rows, words=2) + "\n\n" + _INTERVALS
 
 
 def effect(one: anova.Effect) -> str:
