@@ -25,7 +25,7 @@ from dqd.safe import load_json
 from dqd.storage import durable
 from dqd.storage.lock import Lock
 from dqd.storage.record import LOCK
-from dqd.storage.settings import SettingsChangedError
+from dqd.storage.settings import SettingsChangedError, plain
 
 
 class SuiteMismatchError(SettingsChangedError):
@@ -109,7 +109,7 @@ def _claim(folder: Path, suite: Suite) -> None:
         known = {entry["id"]: entry for entry in found[ENTRIES]}
         for new in entries:
             old = known.get(new["id"], new)
-            changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
+            changed = [key for key in new if key != "trials" and plain(new[key]) != plain(old.get(key))]
             if changed:
                 raise SuiteMismatchError(
                     f"{folder} holds trials of other settings ({new['id']}: {', '.join(changed)} differ); "
@@ -123,10 +123,6 @@ def _described(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or not {"suite", ENTRIES} <= set(found):
         raise SuiteMismatchError(f"{path} describes no suite; give another --out")
     return found
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def _write_json(path: Path, content: Any) -> None:

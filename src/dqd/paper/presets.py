@@ -27,28 +27,17 @@ if TYPE_CHECKING:
     from dqd.emitters import Emitter
 
 
-def _lp(objective: Any) -> Callable[[int], LinearProjection]:
-    def make(n: int = 1000) -> LinearProjection:
-        from dqd.domains import LinearProjection
+def _domains() -> Any:
+    from dqd import domains
 
-        return LinearProjection(objective, n)
-
-    return make
+    return domains
 
 
-def _arm(n: int = 1000) -> Arm:
-    from dqd.domains import Arm
-
-    return Arm(n)
-
-
-DOMAINS: dict[str, Callable[[int], LinearProjection | Arm]] = {
-    "lp-sphere": _lp("sphere"),
-    "lp-rastrigin": _lp("rastrigin"),
-    "arm": _arm,
+DOMAINS: dict[str, Callable[..., LinearProjection | Arm]] = {
+    "lp-sphere": lambda n=1000: _domains().LinearProjection("sphere", n),
+    "lp-rastrigin": lambda n=1000: _domains().LinearProjection("rastrigin", n),
+    "arm": lambda n=1000: _domains().Arm(n),
 }
-
-
 PROBLEMS = {**DOMAINS, **LATENT}
 
 

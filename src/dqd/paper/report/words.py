@@ -72,13 +72,10 @@ def _what(suite: SuiteData) -> str:
         f"- solutions of {_values(entry.n for entry in suite.entries)} numbers, "
         f"{_values(entry.resolution for entry in suite.entries)} cells per measure, "
         f"{' and '.join(dict.fromkeys(entry.precision for entry in suite.entries))}",
-        f"- on {suite.device}, {suite.seconds:,.0f} s{_execution(suite)}",
+        f"- on {suite.device}, {suite.seconds:,.0f} s"
+        + (f", {suite.execution_seconds:,.0f} s of them execution" if suite.execution_seconds else ""),
     ]
     return "\n".join([*lines, *_repeated_seeds(suite.entries), *(f"- **{problem}**" for problem in suite.problems)])
-
-
-def _execution(suite: SuiteData) -> str:
-    return f", {suite.execution_seconds:,.0f} s of them execution" if suite.execution_seconds else ""
 
 
 def _repeated_seeds(entries: Iterable[EntryData]) -> list[str]:
