@@ -12,8 +12,8 @@ def arrays(cells: list[int], objective: list[float], shape=(4, 6)) -> dict[str, 
         "cell": np.array(cells, np.int32),
         "objective": np.array(objective, np.float32),
         "solutions": np.arange(len(cells), dtype=np.float32)[:, None],
-        "grid_lower": np.array([0.0, -6.0]),
-        "grid_upper": np.array([8.0, 6.0]),
+        "grid_lower": np.array([0.0, -6.0, 0.0])[: len(shape)],
+        "grid_upper": np.array([8.0, 6.0, 1.0])[: len(shape)],
         "grid_shape": np.array(shape),
     }
 

@@ -20,6 +20,7 @@ import pytest
 from distributed import LocalCluster
 
 from dqd.paper import launch, pools, presets, suites, trials
+from dqd.paper.layout import trial_folder
 from dqd.paper.suites import Suite
 from dqd.storage import record
 
@@ -27,13 +28,13 @@ SAID: list[str] = []
 
 
 def tiny(*ids: str, trials: int = 2, iterations: int = 20) -> Suite:
-    """Two small cells of Table 1."""
-    cells = [
-        dataclasses.replace(cell, n=8, resolution=10, trials=trials, iterations=iterations)
-        for cell in suites.suite("table1").cells
-        if cell.id in ids
+    """Two small entries of Table 1."""
+    entries = [
+        dataclasses.replace(entry, n=8, resolution=10, trials=trials, iterations=iterations)
+        for entry in suites.suite("table1").entries
+        if entry.id in ids
     ]
-    return Suite("table1", "tiny", tuple(cells))
+    return Suite("table1", "tiny", tuple(entries))
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,8 @@ def finished(tmp_path_factory):
 
 def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
     suite, folder = finished
-    for cell in suite.cells:
-        records = [record.read(trials.trial_folder(folder, cell, trial)) for trial in range(2)]
+    for entry in suite.entries:
+        records = [record.read(trial_folder(folder, entry.id, trial)) for trial in range(2)]
         assert [("solutions" in each.arrays) for each in records] == [True, False]
         assert [each.config["summary"]["seed"] for each in records] == [0, 1]
         assert records[0].metrics[-1]["iteration"] == 20
@@ -56,9 +57,9 @@ def test_every_trial_leaves_a_record_and_one_keeps_solutions(finished):
 
 def test_the_kept_solutions_are_those_of_their_trial(finished):
     suite, folder = finished
-    for cell in suite.cells:
-        arrays = record.read(trials.trial_folder(folder, cell, 0)).arrays
-        domain = presets.make_domain(cell.domain, cell.n)
+    for entry in suite.entries:
+        arrays = record.read(trial_folder(folder, entry.id, 0)).arrays
+        domain = presets.make_domain(entry.domain, entry.n)
         scores = domain.evaluate(arrays["solutions"])
         np.testing.assert_allclose(scores.objective, arrays["objective"], rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(scores.measures, arrays["measures"], rtol=1e-4, atol=1e-4)
@@ -67,10 +68,10 @@ def test_the_kept_solutions_are_those_of_their_trial(finished):
 def test_the_time_left_does_not_count_the_compilation(monkeypatch):
     now = 0.0
     monkeypatch.setattr(pools.time, "monotonic", lambda: now)
-    cell, said = tiny("lp-sphere.cma-mega").cells[0], []
-    progress = pools.Progress([(cell, trial) for trial in range(80)], said.append)
+    entry, said = tiny("lp-sphere.cma-mega").entries[0], []
+    progress = pools.Progress([(entry, trial) for trial in range(80)], said.append)
     for now in (100.0, 120.0):
-        progress.done(cell, 20)
+        progress.done(entry, 20)
     assert said == ["dqd: 20 of 80 trials in 100 s", "dqd: 40 of 80 trials in 120 s, about 40 s left"]
 
 
@@ -88,9 +89,9 @@ def test_only_the_missing_trial_runs(finished, tmp_path, monkeypatch):
     before = record.read(lost)
     shutil.rmtree(lost)
     ran = []
-    original = trials.run_cell
+    original = trials.run_entry
     monkeypatch.setattr(
-        trials, "run_cell", lambda cell, trials: ran.append((cell.id, trials)) or original(cell, trials)
+        trials, "run_entry", lambda entry, trials: ran.append((entry.id, trials)) or original(entry, trials)
     )
     assert launch.reproduce(suite, copy, device="gpu")
     assert ran == [("arm.map-elites", [1])]
@@ -115,10 +116,10 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
     suite, folder = finished
     complete = launch.reproduce(suite, tmp_path, device="cpu", jobs=1, trial_index=1)
     assert not complete  # trial 0 is still missing
-    for cell in suite.cells:
-        assert not (tmp_path / cell.id / "trial-000").exists()
-        ours = record.read(tmp_path / cell.id / "trial-001")
-        theirs = record.read(folder / cell.id / "trial-001")
+    for entry in suite.entries:
+        assert not (tmp_path / entry.id / "trial-000").exists()
+        ours = record.read(tmp_path / entry.id / "trial-001")
+        theirs = record.read(folder / entry.id / "trial-001")
         assert ours.config["summary"]["evaluations"] == theirs.config["summary"]["evaluations"]
         assert ours.config["summary"]["qd_score"] == pytest.approx(theirs.config["summary"]["qd_score"], rel=0.2)
 
@@ -126,11 +127,11 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
 TASK = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from test_launch import launch, record, tiny, trials
+from test_launch import launch, record, tiny, trial_folder
 if __name__ == "__main__":
     def instead(folder, tasks, jobs, progress):  # without the search
-        for cell, trial in tasks:
-            record.write_run(trials.trial_folder(folder, cell, trial), 0, {}, {}, {})
+        for entry, trial in tasks:
+            record.write_run(trial_folder(folder, entry.id, trial), 0, {}, {}, {})
         return "a test"
     launch.run_on_cpu = instead
     launch.time.perf_counter = iter([0.0, 1.0] * 50).__next__
@@ -208,7 +209,7 @@ def test_workers_that_write_elsewhere_are_noticed(tmp_path, monkeypatch):
 def test_the_suite_file_tells_settings_and_time(finished):
     suite, folder = finished
     content = json.loads((folder / "suite.json").read_text())
-    assert [cell["id"] for cell in content["cells"]] == [cell.id for cell in suite.cells]
+    assert [entry["id"] for entry in content["cells"]] == [entry.id for entry in suite.entries]
     assert 0 < content["execution_seconds"] < content["seconds"]
     assert content["jax"] == jax.__version__
     age = datetime.date.today() - datetime.date.fromisoformat(content["date"])
@@ -238,7 +239,7 @@ def test_ctrl_c_ends_the_workers_and_leaves_no_half_trial(tmp_path):
         "from test_launch import launch, tiny, Suite\n"
         "if __name__ == '__main__':\n"
         "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "    short, long = tiny('arm.map-elites', 'lp-sphere.cma-mega', trials=1).cells\n"
+        "    short, long = tiny('arm.map-elites', 'lp-sphere.cma-mega', trials=1).entries\n"
         "    suite = Suite('table1', 'tiny', (short, dataclasses.replace(long, iterations=50_000_000)))\n"
         "    launch.reproduce(suite, sys.argv[2], device='cpu', jobs=2)\n"
     )
@@ -271,14 +272,14 @@ def test_a_search_cut_short_is_not_written_as_a_trial(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         launch.reproduce(tiny("arm.map-elites"), tmp_path, device="gpu")
     with pytest.raises(KeyboardInterrupt):
-        trials.run_trial(tmp_path, tiny("arm.map-elites").cells[0], 0)
+        trials.run_trial(tmp_path, tiny("arm.map-elites").entries[0], 0)
     assert not (tmp_path / "arm.map-elites").exists()
 
 
 def test_a_folder_of_another_suite_is_refused_and_left_as_it_is(finished):
     _, folder = finished
     before = (folder / "suite.json").read_text()
-    other = Suite("precision", "no cell in common", suites.suite("precision").cells)
+    other = Suite("precision", "no entry in common", suites.suite("precision").entries)
     with pytest.raises(launch.SuiteMismatchError, match="holds trials of table1, not of precision"):
         launch.reproduce(other, folder)
     assert (folder / "suite.json").read_text() == before
@@ -299,9 +300,9 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path):
 
 def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
     suite, folder = finished
-    trials.run_trial_once(folder, suite.cells[0], 0)
+    trials.run_trial_once(folder, suite.entries[0], 0)
     with pytest.raises(FileExistsError):
-        trials.run_trial(folder, suite.cells[0], 0)
+        trials.run_trial(folder, suite.entries[0], 0)
 
 
 def test_an_error_while_writing_counts_unless_another_machine_has_written_the_trial(finished, tmp_path, monkeypatch):
@@ -312,11 +313,11 @@ def test_an_error_while_writing_counts_unless_another_machine_has_written_the_tr
 
     monkeypatch.setattr(trials, "run_trial", fail)
     with pytest.raises(OSError, match="not empty"):
-        trials.run_trial_once(tmp_path, suite.cells[0], 0)
+        trials.run_trial_once(tmp_path, suite.entries[0], 0)
 
     def come_second(*_):
         shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
         fail()
 
     monkeypatch.setattr(trials, "run_trial", come_second)
-    trials.run_trial_once(tmp_path, suite.cells[0], 0)
+    trials.run_trial_once(tmp_path, suite.entries[0], 0)

@@ -8,7 +8,7 @@ from dqd.paper import suites
 
 
 @pytest.mark.parametrize(
-    ("name", "cells", "trials"),
+    ("name", "entries", "trials"),
     [
         ("table1", 24, 480),
         ("million", 9, 180),
@@ -17,15 +17,15 @@ from dqd.paper import suites
         ("resolution", 6, 120),
     ],
 )
-def test_a_suite_has_the_runs_of_the_paper(name, cells, trials):
+def test_a_suite_has_the_runs_of_the_paper(name, entries, trials):
     suite = suites.suite(name)
-    assert len(suite.cells) == cells
-    assert sum(cell.trials for cell in suite.cells) == trials
-    assert len({cell.id for cell in suite.cells}) == cells  # every cell has a folder of its own
+    assert len(suite.entries) == entries
+    assert sum(entry.trials for entry in suite.entries) == trials
+    assert len({entry.id for entry in suite.entries}) == entries  # every entry has a folder of its own
 
 
 @pytest.mark.parametrize(
-    ("name", "cell", "qd_score", "coverage", "best"),
+    ("name", "entry", "qd_score", "coverage", "best"),
     [
         ("table1", "arm.cma-me", 55.98, 56.95, 99.10),
         ("table1", "lp-rastrigin.omg-mega", 55.90, 77.00, 97.55),
@@ -36,32 +36,32 @@ def test_a_suite_has_the_runs_of_the_paper(name, cells, trials):
         ("resolution", "lp-rastrigin.cma-me", 4.92, 7.26, 76.15),
     ],
 )
-def test_published_numbers_stand_beside_the_runs(name, cell, qd_score, coverage, best):
-    published = {each.id: each.published for each in suites.suite(name).cells}[cell]
+def test_published_numbers_stand_beside_the_runs(name, entry, qd_score, coverage, best):
+    published = {each.id: each.published for each in suites.suite(name).entries}[entry]
     assert (published["qd_score"], published["coverage"], published["best"]) == (qd_score, coverage, best)
 
 
 def test_settings_are_those_behind_the_published_digits():
-    described = {cell.id: cell.describe() for cell in suites.suite("table1").cells}
+    described = {entry.id: entry.describe() for entry in suites.suite("table1").entries}
     assert described["arm.cma-me"]["settings"] == {"sigma": 0.1, "batch_size": 36, "rank_one": "dqd2021"}
-    assert suites.suite("million").cells[0].iterations == 1_000_000
-    assert {cell.resolution for cell in suites.suite("resolution").cells} == {500}
-    budgets = {cell.variant: cell.overrides for cell in suites.suite("operators").cells}
+    assert suites.suite("million").entries[0].iterations == 1_000_000
+    assert {entry.resolution for entry in suites.suite("resolution").entries} == {500}
+    budgets = {entry.variant: entry.overrides for entry in suites.suite("operators").entries}
     assert budgets["paper-budget"] == {"batch_size": 36, "stepped": 12}
     assert budgets["released-budget"] == {"batch_size": 48, "stepped": 12}
 
 
 def test_resizing_keeps_what_is_not_given():
     suite = suites.suite("million").resized(trials=3, iterations=None)
-    assert {cell.trials for cell in suite.cells} == {3}
-    assert {cell.iterations for cell in suite.cells} == {1_000_000}
+    assert {entry.trials for entry in suite.entries} == {3}
+    assert {entry.iterations for entry in suite.entries} == {1_000_000}
     assert suite.title == suites.suite("million").title
 
 
 def test_the_title_of_a_shorter_suite_does_not_promise_the_papers_iterations():
     suite = suites.suite("million").resized(trials=None, iterations=2000)
     assert suite.title.endswith("after 1,000,000 iterations (here: 2,000 iterations)")
-    assert {cell.trials for cell in suite.cells} == {20}
+    assert {entry.trials for entry in suite.entries} == {20}
 
 
 def test_an_unknown_suite_suggests_the_nearest():

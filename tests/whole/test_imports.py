@@ -21,7 +21,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dqd; dqd.Workers; import dqd.workers.worker, dqd.workers.dask",
         "import dqd.storage.record",
         "import dqd.figures.panels, dqd.figures.draw",
-        "from dqd.paper.report import collect, stats, suite_report, tables",
+        "from dqd.paper.report import analysis, collect, panels, write",
         "import dqd.cli",
     ],
 )

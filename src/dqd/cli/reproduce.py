@@ -21,13 +21,13 @@ Suites: {"  ".join(suites.names())}
 
 def reproduce(
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="One of the above.")],
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials per cell instead of the paper's.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials per entry instead of the paper's.")] = None,
     iterations: Annotated[int | None, typer.Option(min=1, help="Iterations instead of the paper's.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A taste: 2 trials of 1,000 iterations.")] = False,
     device: Annotated[str, typer.Option(metavar="auto|cpu|gpu", help="Where to compute.")] = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes on a CPU; default: one per core.")] = None,
     trial_index: Annotated[
-        int | None, typer.Option(min=0, help="Run this trial of every cell only, as a task of a Slurm array does.")
+        int | None, typer.Option(min=0, help="Run this trial of every entry only, as a task of a Slurm array does.")
     ] = None,
     cluster: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def reproduce(
         if quick:
             trials, iterations = trials or 2, iterations or 1000
         wanted = suites.suite(suite).resized(trials, iterations)
-        last = max(cell.trials for cell in wanted.cells) - 1
+        last = max(entry.trials for entry in wanted.entries) - 1
         if trial_index is not None and trial_index > last:
             raise ValueError(f"--trial-index: the trials of {suite} are 0 to {last}, got {trial_index}")
         if device == "gpu" and not launch.accelerator():
@@ -76,6 +76,6 @@ def reproduce(
         if not complete:
             say("dqd: other trials are still missing; the report is written when all are there")
             return
-        from dqd.paper.report.suite_report import write_report
+        from dqd.paper.report.write import write_report
 
         typer.echo(f"Report: {write_report(folder)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +16,7 @@ from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.paper import presets
 from dqd.storage.folder import Folder
+from dqd.storage.settings import finite
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -101,7 +101,7 @@ def run(
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
         if as_json:
-            typer.echo(json.dumps(_finite(about | searched.summary() | {"x64": x64, "settings": settings} | found)))
+            typer.echo(json.dumps(finite(about | searched.summary() | {"x64": x64, "settings": settings} | found)))
         elif not quiet:
             typer.echo("\n".join([_table(about, searched, out), *filter(None, [finish.words(found)])]))
     leave(result)
@@ -204,10 +204,3 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 1e6 else f"{value:.4g}"
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no infinity: null."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.domains.domain import Domain
+from dqd.figures import arm
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
@@ -36,6 +37,4 @@ class Arm(Domain):
 
     def joints(self, x: Array) -> Array:
         """Positions of the base and of the end of every link, (n + 1, 2)."""
-        directions = jnp.cumsum(jnp.asarray(x))
-        ends = jnp.cumsum(jnp.stack([jnp.cos(directions), jnp.sin(directions)], axis=1), axis=0)
-        return jnp.concatenate([jnp.zeros((1, 2), ends.dtype), ends])
+        return arm.joints(jnp.asarray(x))

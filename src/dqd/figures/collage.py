@@ -16,6 +16,7 @@ from PIL import Image
 
 from dqd.figures.draw import EMPTY, STYLE, name
 from dqd.figures.panels import Arrays
+from dqd.tessellations import Raster, kinds
 
 INCHES = 0.62  # side of a block on paper
 
@@ -30,21 +31,32 @@ class Blocks:
 
 def blocks(arrays: Arrays, columns: int = 8, rows: int = 8, *, crop: bool = True) -> Blocks:
     """The best elite of each block, over the whole archive or, cropped, over that part of it which holds elites."""
-    shape = tuple(arrays["grid_shape"].tolist())
-    if len(shape) != 2:
-        raise ValueError(f"collage: expected an archive with 2 measures, got {len(shape)}")
+    shown, extent = _elite_of_pixels(arrays)
+    pixel = np.argwhere(shown >= 0)  # (pixels, 2) row and column
+    first, last = (pixel.min(axis=0), pixel.max(axis=0) + 1) if crop else (np.zeros(2, int), np.array(shown.shape))
+    counts = np.minimum([rows, columns], last - first)
+    block = (pixel - first) * counts // (last - first)
+    found = shown[tuple(pixel.T)]
+    order = np.lexsort((found, arrays["objective"][found]))  # the best of a block comes last and stays
+    elite = np.full(counts, -1)
+    elite[tuple(block[order].T)] = found[order]
+    left, right, bottom, top = extent
+    corner, size = np.array([bottom, left]), np.array([top - bottom, right - left])
+    (south, west), (north, east) = (corner + size * side / shown.shape for side in (first, last))
+    return Blocks(elite, (west, east, south, north))
+
+
+def _elite_of_pixels(arrays: Arrays) -> Raster:
+    """The raster of an archive, with the index of an elite, or -1, in place of its cell."""
+    tessellation = kinds.from_arrays(arrays)
+    if tessellation.num_measures != 2:
+        raise ValueError(f"collage: expected an archive with 2 measures, got {tessellation.num_measures}")
     if len(arrays["cell"]) == 0:
         raise ValueError("collage: the archive is empty")
-    position = np.stack(np.unravel_index(arrays["cell"], shape), axis=1)  # (elites, 2)
-    first, last = (position.min(axis=0), position.max(axis=0) + 1) if crop else (np.zeros(2, int), np.array(shape))
-    counts = np.minimum([columns, rows], last - first)
-    block = (position - first) * counts // (last - first)
-    elite = np.full(counts[::-1], -1)
-    for i in np.argsort(arrays["objective"], kind="stable"):  # the best of a block comes last and stays
-        elite[block[i, 1], block[i, 0]] = i
-    low, high = arrays["grid_lower"], arrays["grid_upper"]
-    edges = [low + (high - low) * side / shape for side in (first, last)]
-    return Blocks(elite, (edges[0][0], edges[1][0], edges[0][1], edges[1][1]))
+    elite = np.full(tessellation.num_cells, -1)
+    elite[arrays["cell"]] = np.arange(len(arrays["cell"]))
+    cells, extent = tessellation.raster()
+    return Raster(elite[cells], extent)
 
 
 def collage(

@@ -150,6 +150,7 @@ def _extend(matrix: np.ndarray, low: float, high: float) -> str:
 
 
 def name(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
+    """Label the axes, and give them a title."""
     axes.set_xlabel(words(x_label), parse_math=False)  # anyone's words: a $ is a $
     axes.set_ylabel(words(y_label), parse_math=False)
     if title:

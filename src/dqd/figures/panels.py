@@ -1,7 +1,7 @@
 """What figures show, as plain arrays: NumPy in, NumPy out. Drawing is in `draw`.
 
-The input is a dictionary of arrays as `dqd.record.read(folder).arrays` gives it: cell, objective, measures, solutions,
-found, grid_lower, grid_upper, grid_shape.
+The input is a dictionary of arrays as `dqd.storage.record.read(folder).arrays` gives it: cell, objective, measures,
+solutions, and those of the tessellation.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dqd.figures import arm
 from dqd.tessellations import kinds
 
 Arrays = Mapping[str, np.ndarray]
@@ -55,10 +56,7 @@ def arm_poses(arrays: Arrays, count: int = 4) -> Poses:
         raise ValueError("arm_poses: the archive is empty")
     good = np.flatnonzero(objective >= np.quantile(objective, 0.1))
     chosen = good[spread(arrays["measures"][good], min(count, len(good)))]
-    directions = np.cumsum(solutions[chosen], axis=1)
-    ends = np.cumsum(np.stack([np.cos(directions), np.sin(directions)], axis=-1), axis=1)
-    joints = np.concatenate([np.zeros((len(chosen), 1, 2)), ends], axis=1)
-    return Poses(joints, objective[chosen], float(solutions.shape[1]))
+    return Poses(arm.joints(solutions[chosen]), objective[chosen], float(solutions.shape[1]))
 
 
 def spread(points: np.ndarray, count: int) -> np.ndarray:

@@ -1,13 +1,9 @@
 """Runs a suite: what is missing of it, and nothing twice.
 
-On an accelerator all trials of a cell run side by side in one program, and all programs are compiled ahead in threads.
-On a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial
-is written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a
-search that Ctrl-C cut short is no trial, and is not written.
-
-    OUT/suite.json                what was asked for, with the published numbers
-    OUT/lock                      held while suite.json is changed
-    OUT/<cell>/trial-000/         one record per trial; solutions only in the first one of each cell
+On an accelerator all trials of an entry run side by side in one program, and programs are compiled ahead in threads. On
+a CPU every trial is a task for a pool of processes, or for a Dask cluster whose workers see the same folder. A trial is
+written when it is done, as a record that is whole or absent, so an interrupted suite goes on where it stopped: a search
+that Ctrl-C cut short is no trial, and is not written. `dqd.paper.layout` says where files lie.
 """
 
 from __future__ import annotations
@@ -22,14 +18,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from dqd.paper.layout import ENTRIES, SUITE, trial_folder
 from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
-from dqd.paper.report.collect import SUITE
 from dqd.paper.suites import Suite
-from dqd.paper.trials import trial_folder
 from dqd.safe import load_json
-from dqd.storage import durable, writer
+from dqd.storage import durable
+from dqd.storage.lock import Lock
 from dqd.storage.record import LOCK
-from dqd.storage.settings import SettingsChangedError
+from dqd.storage.settings import SettingsChangedError, plain
 
 
 class SuiteMismatchError(SettingsChangedError):
@@ -57,12 +53,12 @@ def reproduce(
     with _alone(folder):
         _claim(folder, suite)
     tasks = [
-        (cell, trial)
-        for cell in suite.cells
-        for trial in (range(cell.trials) if trial_index is None else [trial_index])
-        if trial < cell.trials and not trial_folder(folder, cell, trial).exists()
+        (entry, trial)
+        for entry in suite.entries
+        for trial in (range(entry.trials) if trial_index is None else [trial_index])
+        if trial < entry.trials and not trial_folder(folder, entry.id, trial).exists()
     ]
-    total = sum(cell.trials for cell in suite.cells)
+    total = sum(entry.trials for entry in suite.entries)
     if tasks:
         on_device = cluster is None and device != "cpu" and (accelerator() or device == "gpu")
         say(f"dqd: {len(tasks):,} of {total:,} trials to run, {'all seeds at once' if on_device else 'one by one'}")
@@ -79,7 +75,7 @@ def reproduce(
         finally:
             with _alone(folder):
                 _add_time(folder, time.perf_counter() - started, progress.execution, where)
-    return all(trial_folder(folder, cell, t).exists() for cell in suite.cells for t in range(cell.trials))
+    return all(trial_folder(folder, entry.id, t).exists() for entry in suite.entries for t in range(entry.trials))
 
 
 # The folder -----------------------------------------------------------------------------------------------------------
@@ -89,15 +85,18 @@ def reproduce(
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
     durable.make_folder(folder)
-    with (folder / LOCK).open("a") as file:
-        writer.wait_for(file.fileno())
+    lock = Lock(folder / LOCK)
+    try:
+        lock.take(wait=True)
         yield
+    finally:
+        lock.close()
 
 
 def _claim(folder: Path, suite: Suite) -> None:
     """Write suite.json, or check that the folder holds the same settings; only the number of trials may differ."""
-    cells = [cell.describe() for cell in suite.cells]
-    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, "cells": cells}
+    entries = [entry.describe() for entry in suite.entries]
+    wanted: dict[str, Any] = {"suite": suite.name, "title": suite.title, ENTRIES: entries}
     path = folder / SUITE
     so_far = {"seconds": 0.0, "execution_seconds": 0.0, "device": "", "jax": "", "date": ""}
     if path.exists():
@@ -107,10 +106,10 @@ def _claim(folder: Path, suite: Suite) -> None:
                 f"{folder} holds trials of {found['suite']}, not of {suite.name}; give another --out"
             )
         so_far = {key: found.get(key, nothing) for key, nothing in so_far.items()}
-        known = {cell["id"]: cell for cell in found["cells"]}
-        for new in cells:
+        known = {entry["id"]: entry for entry in found[ENTRIES]}
+        for new in entries:
             old = known.get(new["id"], new)
-            changed = [key for key in new if key != "trials" and _plain(new[key]) != _plain(old.get(key))]
+            changed = [key for key in new if key != "trials" and plain(new[key]) != plain(old.get(key))]
             if changed:
                 raise SuiteMismatchError(
                     f"{folder} holds trials of other settings ({new['id']}: {', '.join(changed)} differ); "
@@ -121,17 +120,13 @@ def _claim(folder: Path, suite: Suite) -> None:
 
 def _described(path: Path) -> dict[str, Any]:
     found = load_json(path)
-    if not isinstance(found, dict) or not {"suite", "cells"} <= set(found):
+    if not isinstance(found, dict) or not {"suite", ENTRIES} <= set(found):
         raise SuiteMismatchError(f"{path} describes no suite; give another --out")
     return found
 
 
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value))
-
-
 def _write_json(path: Path, content: Any) -> None:
-    durable.replace_file(path, (json.dumps(content, indent=2) + "\n").encode())
+    durable.replace_file(path, json.dumps(content, indent=2) + "\n")
 
 
 def _add_time(folder: Path, seconds: float, execution: float, where: str) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 from dqd.compiler import cache, flags
 from dqd.paper import trials
-from dqd.paper.suites import Cell
+from dqd.paper.layout import trial_folder
+from dqd.paper.suites import Entry
 
 SHARED_SECONDS = 60.0  # NFS remembers for so long, by default, that a file was not there
 
@@ -26,16 +27,17 @@ class Progress:
     The time until the first trials were done does not count: most of it is compilation.
     """
 
-    def __init__(self, tasks: list[tuple[Cell, int]], say: Callable[[str], None]) -> None:
+    def __init__(self, tasks: list[tuple[Entry, int]], say: Callable[[str], None]) -> None:
         self.total, self.say = len(tasks), say
-        self.work = sum(cell.iterations for cell, _ in tasks)
+        self.work = sum(entry.iterations for entry, _ in tasks)
         self.finished = self.worked = 0
         self.execution = 0.0  # seconds of an accelerator; processes on a CPU overlap, and have no such sum
         self.started = self.told = time.monotonic()
         self.mark: tuple[float, int] | None = None  # when the first trials were done, and the work they were
 
-    def done(self, cell: Cell, trials: int = 1) -> None:
-        self.finished, self.worked = self.finished + trials, self.worked + trials * cell.iterations
+    def done(self, entry: Entry, trials: int = 1) -> None:
+        """Count trials, and say so from time to time."""
+        self.finished, self.worked = self.finished + trials, self.worked + trials * entry.iterations
         now = time.monotonic()
         self.mark = self.mark or (now, self.worked)
         if self.finished < self.total and now - self.told < (1.0 if sys.stderr.isatty() else 10.0):
@@ -62,26 +64,27 @@ def _device_name() -> str:
     return jax.devices()[0].device_kind
 
 
-# One program per cell, on an accelerator ------------------------------------------------------------------------------
+# One program per entry, on an accelerator -----------------------------------------------------------------------------
 
 
-def run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: Progress) -> str:
-    cells: dict[str, tuple[Cell, list[int]]] = {}
-    for cell, trial in tasks:
-        cells.setdefault(cell.id, (cell, []))[1].append(trial)
-    threads = jobs or max(1, (os.cpu_count() or 1) // 2)  # XLA has its own besides, and cells run meanwhile
+def run_on_device(folder: Path, tasks: list[tuple[Entry, int]], jobs: int | None, progress: Progress) -> str:
+    """All trials of an entry at once; the next program is compiled and the last results are written meanwhile."""
+    entries: dict[str, tuple[Entry, list[int]]] = {}
+    for entry, trial in tasks:
+        entries.setdefault(entry.id, (entry, []))[1].append(trial)
+    threads = jobs or max(1, (os.cpu_count() or 1) // 2)  # XLA has its own besides, and entries run meanwhile
     with ThreadPoolExecutor(threads) as compilers, ThreadPoolExecutor(1) as writer:
-        compiled = {compilers.submit(trials.compile_cell, *cell): cell for cell in cells.values()}
+        compiled = {compilers.submit(trials.compile_entry, *entry): entry for entry in entries.values()}
         written: list[Future[None]] = []
         try:
             for future in as_completed(compiled):
                 future.result()
-                cell, numbers = compiled[future]
-                results = trials.run_cell(cell, numbers)
+                entry, numbers = compiled[future]
+                results = trials.run_entry(entry, numbers)
                 progress.execution += results[0].seconds
-                for earlier in written:  # one cell is written while the next one runs, never more: archives are large
+                for earlier in written:  # one entry is written while the next one runs, never more: archives are large
                     earlier.result()
-                written = [writer.submit(_write, folder, cell, results, progress)]
+                written = [writer.submit(_write, folder, entry, results, progress)]
             for last in written:
                 last.result()
         except BaseException:
@@ -90,19 +93,20 @@ def run_on_device(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None,
     return _device_name()
 
 
-def _write(folder: Path, cell: Cell, results: list[Any], progress: Progress) -> None:
-    trials.write_cell(folder, cell, results)
-    progress.done(cell, len(results))
+def _write(folder: Path, entry: Entry, results: list[Any], progress: Progress) -> None:
+    trials.write_entry(folder, entry, results)
+    progress.done(entry, len(results))
 
 
 # One process per trial, on CPUs ---------------------------------------------------------------------------------------
 
 
-def run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, progress: Progress) -> str:
+def run_on_cpu(folder: Path, tasks: list[tuple[Entry, int]], jobs: int | None, progress: Progress) -> str:
+    """As many trials at a time as there are processes."""
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     tasks = _first_trials_first(tasks)
     with _one_thread_each(workers), _pool(workers) as pool:
-        futures = {pool.submit(trials.run_trial_once, folder, cell, trial): cell for cell, trial in tasks}
+        futures = {pool.submit(trials.run_trial_once, folder, entry, trial): entry for entry, trial in tasks}
         try:
             for future in as_completed(futures):
                 future.result()
@@ -116,8 +120,8 @@ def run_on_cpu(folder: Path, tasks: list[tuple[Cell, int]], jobs: int | None, pr
     return f"{os.cpu_count()} CPU cores"
 
 
-def _first_trials_first(tasks: list[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
-    """So a cell's program is compiled once, and found by later trials."""
+def _first_trials_first(tasks: list[tuple[Entry, int]]) -> list[tuple[Entry, int]]:
+    """So an entry's program is compiled once, and found by later trials."""
     return sorted(tasks, key=lambda task: task[1])
 
 
@@ -165,26 +169,27 @@ def _end_with_parent() -> None:
 
 
 def run_on_cluster(
-    folder: Path, tasks: list[tuple[Cell, int]], address: str, insecure: bool, progress: Progress
+    folder: Path, tasks: list[tuple[Entry, int]], address: str, insecure: bool, progress: Progress
 ) -> str:
+    """As many trials at a time as the cluster has threads."""
     from dqd.workers.dask import Cluster
 
     cluster = Cluster.of(address, insecure)
     try:
         cores = sum(cluster.client.nthreads().values())
         running = {
-            cluster.submit(trials.run_trial_once, folder.resolve(), cell, trial): (cell, trial)
-            for cell, trial in _first_trials_first(tasks)
+            cluster.submit(trials.run_trial_once, folder.resolve(), entry, trial): (entry, trial)
+            for entry, trial in _first_trials_first(tasks)
         }
         while running:
             for task in cluster.wait(list(running), None):
-                cell, trial = running.pop(task)
+                entry, trial = running.pop(task)
                 try:
                     cluster.result(task)
                 except Exception as error:
-                    raise RuntimeError(f"{cell.id}, trial {trial}: {type(error).__name__}: {error}") from error
-                _await(trials.trial_folder(folder, cell, trial))
-                progress.done(cell)
+                    raise RuntimeError(f"{entry.id}, trial {trial}: {type(error).__name__}: {error}") from error
+                _await(trial_folder(folder, entry.id, trial))
+                progress.done(entry)
     finally:
         cluster.close()  # the cluster drops what nobody waits for any more
     return f"a Dask cluster of {cores} threads"

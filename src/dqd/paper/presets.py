@@ -26,32 +26,18 @@ if TYPE_CHECKING:
     from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
 
-ITERATIONS = 10_000  # of every published trial, unless a table says otherwise
-TRIALS = 20
+
+def _domains() -> Any:
+    from dqd import domains
+
+    return domains
 
 
-def _lp(objective: Any) -> Callable[[int], LinearProjection]:
-    def make(n: int = 1000) -> LinearProjection:
-        from dqd.domains import LinearProjection
-
-        return LinearProjection(objective, n)
-
-    return make
-
-
-def _arm(n: int = 1000) -> Arm:
-    from dqd.domains import Arm
-
-    return Arm(n)
-
-
-DOMAINS: dict[str, Callable[[int], LinearProjection | Arm]] = {
-    "lp-sphere": _lp("sphere"),
-    "lp-rastrigin": _lp("rastrigin"),
-    "arm": _arm,
+DOMAINS: dict[str, Callable[..., LinearProjection | Arm]] = {
+    "lp-sphere": lambda n=1000: _domains().LinearProjection("sphere", n),
+    "lp-rastrigin": lambda n=1000: _domains().LinearProjection("rastrigin", n),
+    "arm": lambda n=1000: _domains().Arm(n),
 }
-
-
 PROBLEMS = {**DOMAINS, **LATENT}
 
 
@@ -66,6 +52,7 @@ class Algorithm:
     arm: Mapping[str, Any]
 
     def values(self, domain: str) -> dict[str, Any]:
+        """All settings on one of the paper's domains."""
         return {**(self.arm if domain == "arm" else self.lp), **self.common}
 
 

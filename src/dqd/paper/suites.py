@@ -1,27 +1,25 @@
-"""The tables of the paper as data: which runs stand behind each, and what was published.
+"""The tables of the paper as data: which trials stand behind each, and what was published.
 
-Every cell of a table is one domain and one algorithm with the settings that produced the published digits
-(`paper/presets.py`), so `rank_one="dqd2021"` for the CMA family. Suites compute in float32, the library's default
-on a device; `precision` repeats in float64 the cells where round-off can show.
+An *entry* of a table is one domain and one algorithm with the settings that produced the published digits
+(`dqd.paper.presets`), so `rank_one="dqd2021"` for the CMA family. Suites compute in float32, the library's default
+on a device; `precision` repeats in float64 the entries where round-off can show.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dqd.paper.presets import ALGORITHMS, ITERATIONS, TRIALS, known, settings
-
-FIGURES = ("qd_score", "qd_score_se", "coverage", "coverage_se", "best", "best_se")
+from dqd.inputs.names import known
+from dqd.paper.presets import ALGORITHMS, settings
+from dqd.paper.published import ITERATIONS, TRIALS, published
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
-    """One cell of a table: all trials of one algorithm on one domain."""
+class Entry:
+    """One entry of a table: all trials of one algorithm on one domain."""
 
     domain: str
     algorithm: str
@@ -36,6 +34,7 @@ class Cell:
 
     @property
     def id(self) -> str:
+        """The name of its folder."""
         parts = (self.domain, self.algorithm, *(() if self.variant == "base" else (self.variant,)))
         return ".".join(parts)
 
@@ -52,20 +51,20 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """The runs behind a table."""
+    """All trials behind a table of the paper."""
 
     name: str
     title: str
-    cells: tuple[Cell, ...]
+    entries: tuple[Entry, ...]
 
     def resized(self, trials: int | None, iterations: int | None) -> Suite:
         """Fewer or more trials and iterations; the published numbers stay beside, and the title says so."""
-        cells = (
-            dataclasses.replace(cell, trials=trials or cell.trials, iterations=iterations or cell.iterations)
-            for cell in self.cells
+        entries = (
+            dataclasses.replace(entry, trials=trials or entry.trials, iterations=iterations or entry.iterations)
+            for entry in self.entries
         )
         title = self.title if iterations is None else f"{self.title} (here: {iterations:,} iterations)"
-        return dataclasses.replace(self, title=title, cells=tuple(cells))
+        return dataclasses.replace(self, title=title, entries=tuple(entries))
 
 
 DOMAINS = ("lp-sphere", "lp-rastrigin", "arm")
@@ -76,119 +75,67 @@ OPERATORS = ("og-map-elites", "og-map-elites-line")
 BUDGETS = {"paper-budget": 36, "released-budget": 48}
 
 
+DETAILED, NORMALIZED, INDEPENDENT = "tab:results_detailed", "tab:unnorm_comparison", "tab:ogmeline_independent"
+
+
 def suite(name: str) -> Suite:
     """A suite by name; an unknown name is answered with the nearest."""
-    return Suite(name, *known("suite", name, _SUITES)())
+    title, entries = known("suite", name, _SUITES)
+    return Suite(name, title, tuple(entries()))
 
 
 def names() -> tuple[str, ...]:
+    """Of all suites, in the order of the documentation."""
     return tuple(_SUITES)
 
 
-def _table1() -> tuple[str, tuple[Cell, ...]]:
-    cells = (
-        Cell(domain, algorithm, published("tab:results_detailed", domain, algorithm, "base"))
-        for algorithm in TABLE_1
-        for domain in DOMAINS
-    )
-    return "Table 1 and the detailed results: 8 algorithms, 3 domains, 10,000 iterations", tuple(cells)
+def _entries(
+    table: str,
+    row: str,
+    algorithms: Iterable[str],
+    domains: Sequence[str] = DOMAINS,
+    printed_as: str | None = None,
+    **changes: Any,
+) -> Iterator[Entry]:
+    """Entries of a printed table, from its rows of that variant; `printed_as` is the algorithm that it names there."""
+    for algorithm in algorithms:
+        for domain in domains:
+            printed = published(table, domain, ALGORITHMS[printed_as or algorithm].title, row)
+            yield Entry(domain, algorithm, printed, **changes)
 
 
-def _million() -> tuple[str, tuple[Cell, ...]]:
-    cells = (
-        Cell(
-            domain,
-            algorithm,
-            published("tab:results_detailed", domain, algorithm, "1e6_iterations"),
-            iterations=1_000_000,
-        )
-        for algorithm in GRADIENT_FREE
-        for domain in DOMAINS
-    )
-    return "Derivative-free algorithms after 1,000,000 iterations", tuple(cells)
+def _normalization() -> Iterator[Entry]:
+    yield from _entries(NORMALIZED, "normalized_gradients", ["omg-mega"])
+    yield from _entries(NORMALIZED, "unnormalized_gradients", ["omg-mega-unnormalized"], printed_as="omg-mega")
 
 
-def _normalization() -> tuple[str, tuple[Cell, ...]]:
-    variants = {"omg-mega": "normalized_gradients", "omg-mega-unnormalized": "unnormalized_gradients"}
-    cells = (
-        Cell(domain, algorithm, published("tab:unnorm_comparison", domain, "omg-mega", variant))
-        for algorithm, variant in variants.items()
-        for domain in DOMAINS
-    )
-    return "OMG-MEGA with and without normalised gradients", tuple(cells)
+def _operators() -> Iterator[Entry]:
+    yield from _entries(INDEPENDENT, "sequential_operators", OPERATORS)
+    for operator, (budget, evaluations) in itertools.product(OPERATORS, BUDGETS.items()):
+        changes: dict[str, Any] = {"variant": budget, "overrides": {"batch_size": evaluations, "stepped": 12}}
+        row = "independent_operators"
+        yield from _entries(INDEPENDENT, row, [f"{operator}-independent"], printed_as=operator, **changes)
 
 
-def _operators() -> tuple[str, tuple[Cell, ...]]:
-    table = "tab:ogmeline_independent"
-    sequential = (
-        Cell(domain, algorithm, published(table, domain, algorithm, "sequential_operators"))
-        for algorithm in OPERATORS
-        for domain in DOMAINS
-    )
-    independent = (
-        Cell(
-            domain,
-            f"{algorithm}-independent",
-            published(table, domain, algorithm, "independent_operators"),
-            variant=budget,
-            overrides={"batch_size": evaluations, "stepped": 12},
-        )
-        for algorithm in OPERATORS
-        for budget, evaluations in BUDGETS.items()
-        for domain in DOMAINS
-    )
-    return "Gradient and perturbation in sequence or as independent operators", (*sequential, *independent)
+def _precision() -> Iterator[Entry]:
+    algorithms = ("omg-mega", "cma-mega", "cma-mega-adam")
+    return _entries(DETAILED, "base", algorithms, ["arm"], variant="float64", precision="float64")
 
 
-def _resolution() -> tuple[str, tuple[Cell, ...]]:
-    cells = (
-        Cell(
-            domain,
-            algorithm,
-            published("tab:cmame_extra", domain, algorithm, "archive_500x500"),
-            resolution=500,
-        )
-        for algorithm in GRADIENT_FREE
-        for domain in DOMAINS[:2]
-    )
-    return "Derivative-free algorithms on a 500 x 500 archive", tuple(cells)
-
-
-def _precision() -> tuple[str, tuple[Cell, ...]]:
-    cells = (
-        Cell(
-            "arm",
-            algorithm,
-            published("tab:results_detailed", "arm", algorithm, "base"),
-            variant="float64",
-            precision="float64",
-        )
-        for algorithm in ("omg-mega", "cma-mega", "cma-mega-adam")
-    )
-    return "The arm in float64", tuple(cells)
-
-
-_SUITES = {
-    "table1": _table1,
-    "million": _million,
-    "normalization": _normalization,
-    "operators": _operators,
-    "resolution": _resolution,
-    "precision": _precision,
+_SUITES: dict[str, tuple[str, Callable[[], Iterator[Entry]]]] = {
+    "table1": (
+        "Table 1 and the detailed results: 8 algorithms, 3 domains, 10,000 iterations",
+        lambda: _entries(DETAILED, "base", TABLE_1),
+    ),
+    "million": (
+        "Derivative-free algorithms after 1,000,000 iterations",
+        lambda: _entries(DETAILED, "1e6_iterations", GRADIENT_FREE, iterations=1_000_000),
+    ),
+    "normalization": ("OMG-MEGA with and without normalised gradients", _normalization),
+    "operators": ("Gradient and perturbation in sequence or as independent operators", _operators),
+    "resolution": (
+        "Derivative-free algorithms on a 500 x 500 archive",
+        lambda: _entries("tab:cmame_extra", "archive_500x500", GRADIENT_FREE, DOMAINS[:2], resolution=500),
+    ),
+    "precision": ("The arm in float64", _precision),
 }
-
-
-def published(table: str, domain: str, algorithm: str, variant: str) -> dict[str, Any]:
-    """The printed mean and standard error of QD-score, coverage and best."""
-    wanted = (table, domain.replace("-", "_"), ALGORITHMS[algorithm].title, variant)
-    for row in _rows():
-        if (row["table"], row["domain"], row["algorithm"], row["variant"]) == wanted:
-            counts = {name: int(row[name]) for name in ("trials", "iterations")}
-            return {"table": table} | counts | {name: float(row[name]) for name in FIGURES}
-    raise LookupError(f"no published row for {wanted}")
-
-
-@cache
-def _rows() -> Iterable[dict[str, str]]:
-    text = resources.files("dqd.paper").joinpath("published.csv").read_text()
-    return tuple(csv.DictReader(text.splitlines()))

@@ -1,4 +1,4 @@
-"""One trial of a suite, or all trials of a cell side by side: run, and written as records."""
+"""One trial of a suite, or all trials of an entry side by side: run, and written as records."""
 
 from __future__ import annotations
 
@@ -9,60 +9,56 @@ from pathlib import Path
 from typing import Any
 
 from dqd.compiler import cache
+from dqd.paper.layout import trial_folder
 from dqd.paper.presets import make_domain, preset
-from dqd.paper.report.collect import trial_name
-from dqd.paper.suites import Cell
+from dqd.paper.suites import Entry
 
 CURVE_ROWS = 100  # lines of metrics per trial
 
 
-def trial_folder(folder: Path, cell: Cell, trial: int) -> Path:
-    return folder / cell.id / trial_name(trial)
-
-
-def run_trial(folder: Path, cell: Cell, trial: int) -> None:
+def run_trial(folder: Path, entry: Entry, trial: int) -> None:
     """One trial in this process."""
     import dqd
 
-    with _precision(cell.precision):
-        result = _whole(dqd.illuminate(*_search(cell), **_options(cell), seed=trial, progress=False))
-        _write(folder, cell, trial, result)
+    with _precision(entry.precision):
+        result = _whole(dqd.illuminate(*_search(entry), **_options(entry), seed=trial, progress=False))
+        _write(folder, entry, trial, result)
 
 
-def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
+def run_trial_once(folder: Path, entry: Entry, trial: int) -> None:
     """One trial, unless somebody else has written it, or does so meanwhile.
 
     Other machines may share the folder, and a worker that is lost may have been about to.
     """
-    written = trial_folder(folder, cell, trial)
+    written = trial_folder(folder, entry.id, trial)
     if written.exists():
         return
     cache.enable()
     try:
-        run_trial(folder, cell, trial)
+        run_trial(folder, entry, trial)
     except OSError:
         if not written.exists():
             raise
 
 
-def compile_cell(cell: Cell, trials: list[int]) -> None:
+def compile_entry(entry: Entry, trials: list[int]) -> None:
     """Ahead of time, in a thread of its own; the program comes back through the persistent cache."""
     from dqd.illumination import compile_ahead
 
-    with _precision(cell.precision):
-        compile_ahead(*_search(cell), x0=_options(cell)["x0"], seeds=trials)
+    with _precision(entry.precision):
+        compile_ahead(*_search(entry), x0=_options(entry)["x0"], seeds=trials)
 
 
-def run_cell(cell: Cell, trials: list[int]) -> list[Any]:
-    """All trials of a cell side by side."""
+def run_entry(entry: Entry, trials: list[int]) -> list[Any]:
+    """All trials of an entry side by side."""
     import dqd
 
-    with _precision(cell.precision):
-        return _on_host(_whole(dqd.illuminate(*_search(cell), **_options(cell), seeds=trials, progress=False)))
+    with _precision(entry.precision):
+        return _on_host(_whole(dqd.illuminate(*_search(entry), **_options(entry), seeds=trials, progress=False)))
 
 
 def _on_host(results: Any) -> list[Any]:
-    """The results as NumPy arrays, so that the device need not be asked again while the next cell runs there.
+    """The results as NumPy arrays, so that the device need not be asked again while the next entry runs there.
 
     All but the first one lose their solutions, which nobody writes.
     """
@@ -77,10 +73,11 @@ def _on_host(results: Any) -> list[Any]:
     return [first, *results[1:]]
 
 
-def write_cell(folder: Path, cell: Cell, results: list[Any]) -> None:
-    with _precision(cell.precision):
+def write_entry(folder: Path, entry: Entry, results: list[Any]) -> None:
+    """One record per trial."""
+    with _precision(entry.precision):
         for result in results:
-            _write(folder, cell, result.seed, result)
+            _write(folder, entry, result.seed, result)
 
 
 def _whole(result: Any) -> Any:
@@ -90,15 +87,15 @@ def _whole(result: Any) -> Any:
     return result
 
 
-def _search(cell: Cell) -> tuple[Any, Any, Any]:
-    domain = make_domain(cell.domain, cell.n)
-    return domain, preset(cell.domain, cell.algorithm, **cell.overrides), domain.grid(cell.resolution)
+def _search(entry: Entry) -> tuple[Any, Any, Any]:
+    domain = make_domain(entry.domain, entry.n)
+    return domain, preset(entry.domain, entry.algorithm, **entry.overrides), domain.grid(entry.resolution)
 
 
-def _options(cell: Cell) -> dict[str, Any]:
+def _options(entry: Entry) -> dict[str, Any]:
     import jax.numpy as jnp
 
-    return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations}
+    return {"x0": jnp.zeros(entry.n), "iterations": entry.iterations}
 
 
 @contextmanager
@@ -109,6 +106,6 @@ def _precision(name: str) -> Iterator[None]:
         yield
 
 
-def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
-    about = {"cell": cell.id, "trial": trial}
-    result.save(trial_folder(folder, cell, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)
+def _write(folder: Path, entry: Entry, trial: int, result: Any) -> None:
+    about = {"cell": entry.id, "trial": trial}
+    result.save(trial_folder(folder, entry.id, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)

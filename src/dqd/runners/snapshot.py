@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from dqd.archives.metrics import Metrics
 from dqd.inputs.names import METRICS
 from dqd.search.search import Search, SearchState
 from dqd.storage import record
-from dqd.storage.settings import describe
+from dqd.storage.settings import describe, finite
 
 Row = TypeVar("Row")
 
@@ -128,8 +127,7 @@ class Snapshot:
         """The metrics of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
         counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
         names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
-        values = {name: getattr(self, name) for name in names}
-        return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in values.items()}
+        return finite({name: getattr(self, name) for name in names})
 
     def files(self, solutions: bool = True, rows: int = ROWS) -> dict[str, Any]:
         """What a checkpoint shows of this search."""

@@ -52,6 +52,15 @@ def plain(value: Any) -> Any:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
+def finite(value: Any) -> Any:
+    """The same with None wherever a number is NaN or infinite, which JSON does not know."""
+    if isinstance(value, Mapping):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _array(value: Any) -> Any:
     if getattr(value, "size", 1) <= LISTED:
         return plain(value.tolist())

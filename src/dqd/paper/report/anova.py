@@ -3,7 +3,7 @@
 - `two_way`: algorithm x domain, on the final QD-score, as in the paper's section "Analysis".
 - `simple_effect`, `pairwise`: simple main effects per domain, and all pairs with Bonferroni's correction.
 
-An analysis of variance assumes that trials spread alike in all cells, and here they differ by orders of magnitude. So
+An analysis of variance assumes that trials spread alike in all entries, and here they differ by orders of magnitude. So
 every pair is also tested after Welch (1947), who does not assume it.
 
 A case that cannot be computed (one trial, no variance) gives NaN and a sentence, never an exception.
@@ -44,7 +44,7 @@ class TwoWay:
     algorithm: Effect
     domain: Effect
     interaction: Effect
-    mse: float  # variance of trials within a cell, pooled
+    mse: float  # variance of trials within an entry, pooled
     mse_error: float  # its relative standard error
     df_error: int
     rows: tuple[str, ...]  # algorithms that every domain has; the others cannot enter
@@ -90,8 +90,8 @@ def _obstacle(samples: Samples, rows: Sequence[str]) -> str:
         )
     groups = [samples[domain][row] for domain in samples for row in rows]
     if max(map(len, groups)) < 2:
-        return "one trial per cell: nothing tells the spread of trials"
-    return "the trials of every cell are equal: F would be infinite" if not any(map(np.ptp, groups)) else ""
+        return "one trial per entry: nothing tells the spread of trials"
+    return "the trials of every entry are equal: F would be infinite" if not any(map(np.ptp, groups)) else ""
 
 
 def interaction_from_summary(means: np.ndarray, errors: np.ndarray, trials: int) -> Effect:

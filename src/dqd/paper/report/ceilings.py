@@ -33,7 +33,7 @@ Least = Callable[[np.ndarray, np.ndarray], np.ndarray]  # lower and upper ends o
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Upper bounds of the figures of a table."""
+    """Upper bounds of the metrics of an archive."""
 
     qd_score: float
     coverage: float  # percent
@@ -49,12 +49,14 @@ def ceiling(domain: str, resolution: int = 100, n: int = 1000) -> Ceiling | None
 
 
 def lp_sphere(resolution: int = 100, n: int = 1000) -> Ceiling:
+    """Equal coordinates are best: the bound is reached."""
     # A convex cost is least at the point of the interval nearest to the optimum.
     qd_score, coverage = _linear_projection(lambda low, high: sphere(np.clip(SHIFT, low, high)), sphere, resolution, n)
     return Ceiling(qd_score, coverage, symmetric_qd_score=qd_score)
 
 
 def lp_rastrigin(resolution: int = 100, n: int = 1000) -> Ceiling:
+    """A bound for mixed coordinates, and the best with equal ones."""
     envelope = convex_envelope(rastrigin)
     mixed, coverage = _linear_projection(
         lambda low, high: envelope(np.clip(SHIFT, low, high)), rastrigin, resolution, n

@@ -1,8 +1,5 @@
 """Reads a finished (or half-finished) suite from its folder: every trial's final figures and its curves.
 
-    OUT/suite.json                what was run, and the published numbers
-    OUT/<cell>/trial-000/         one record per trial (`dqd.storage.record`)
-
 A trial that is missing, damaged or shorter than the suite asks is left out and named, never guessed. Archives stay on
 disk: only whoever draws them needs them.
 """
@@ -19,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from dqd.inputs.names import METRICS
+from dqd.paper import layout
 from dqd.safe import load_json
 from dqd.storage import record
-
-SUITE = "suite.json"
 
 
 class NotASuiteError(ValueError):
@@ -30,8 +26,8 @@ class NotASuiteError(ValueError):
 
 
 @dataclass(frozen=True)
-class CellData:
-    """One cell of a table: all trials of one algorithm on one domain."""
+class EntryData:
+    """One entry of a table: all trials of one algorithm on one domain."""
 
     id: str
     domain: str
@@ -44,8 +40,8 @@ class CellData:
     precision: str
     settings: Mapping[str, Any]
     published: Mapping[str, Any] | None
-    note: str  # what a reader should know about this cell, often empty
-    folder: Path
+    note: str  # what a reader should know about this entry, often empty
+    folder: Path  # of the suite
     expected: int  # trials asked for
     trials: tuple[int, ...]  # those that are whole
     problems: tuple[str, ...]  # one sentence for each of the others
@@ -56,16 +52,17 @@ class CellData:
 
     @property
     def key(self) -> str:
-        """The row of this cell: its algorithm, with the variant if there is one."""
+        """The row of this entry: its algorithm, with the variant if there is one."""
         return self.algorithm if self.variant == "base" else f"{self.algorithm}.{self.variant}"
 
     @property
     def name(self) -> str:
-        """The row of this cell in words."""
+        """The row of this entry in words."""
         return self.label if self.variant == "base" else f"{self.label} ({self.variant.replace('_', ' ')})"
 
     def trial_folder(self, trial: int) -> Path:
-        return self.folder / trial_name(trial)
+        """Where the record of a trial lies."""
+        return layout.trial_folder(self.folder, self.id, trial)
 
 
 @dataclass(frozen=True)
@@ -78,23 +75,26 @@ class SuiteData:
     device: str
     seconds: float
     execution_seconds: float  # of these seconds, on an accelerator; 0 elsewhere
-    cells: tuple[CellData, ...]
+    entries: tuple[EntryData, ...]
 
     @property
     def domains(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.domain for cell in self.cells))
+        """In the order of the table."""
+        return tuple(dict.fromkeys(entry.domain for entry in self.entries))
 
     @property
     def rows(self) -> dict[str, str]:
         """Key and name of every row, in the order of the table."""
-        return {cell.key: cell.name for cell in self.cells}
+        return {entry.key: entry.name for entry in self.entries}
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(problem for cell in self.cells for problem in cell.problems)
+        """What is missing or damaged, one sentence each."""
+        return tuple(problem for entry in self.entries for problem in entry.problems)
 
-    def cell(self, key: str, domain: str) -> CellData | None:
-        return next((cell for cell in self.cells if (cell.key, cell.domain) == (key, domain)), None)
+    def entry(self, key: str, domain: str) -> EntryData | None:
+        """One algorithm on one domain, if the suite has it."""
+        return next((entry for entry in self.entries if (entry.key, entry.domain) == (key, domain)), None)
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,6 @@ class _Trial:
     seed: int
     final: dict[str, float]
     curve: dict[int, dict[str, Any]]  # iteration -> metrics
-
-
-def trial_name(trial: int) -> str:
-    return f"trial-{trial:03d}"
 
 
 def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
@@ -120,12 +116,12 @@ def read_suite(folder: str | os.PathLike[str]) -> SuiteData:
         device=str(about.get("device") or "an unnamed device"),
         seconds=float(about.get("seconds", 0.0)),
         execution_seconds=float(about.get("execution_seconds", 0.0)),
-        cells=tuple(_cell(source, about, cell) for cell in about["cells"]),
+        entries=tuple(_entry(source, about, entry) for entry in about[layout.ENTRIES]),
     )
 
 
 def _description(source: Path) -> dict[str, Any]:
-    path = source / SUITE
+    path = source / layout.SUITE
     if not path.is_file():
         raise NotASuiteError(
             f"{source} holds no suite: suite.json is missing; `dqd reproduce SUITE --out DIR` makes one"
@@ -134,32 +130,30 @@ def _description(source: Path) -> dict[str, Any]:
         about = load_json(path)
     except ValueError as error:
         raise NotASuiteError(f"{path} is not JSON: {error}") from None
-    if not isinstance(about, dict) or not {"suite", "cells"} <= set(about):
-        raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and 'cells'")
+    if not isinstance(about, dict) or not {"suite", layout.ENTRIES} <= set(about):
+        raise NotASuiteError(f"{path} describes no suite: expected the fields 'suite' and '{layout.ENTRIES}'")
     return about
 
 
-def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> CellData:
-    def field(name: str) -> Any:  # a cell's own value goes before that of the suite
-        return cell[name] if name in cell else about[name]
+def _entry(source: Path, about: Mapping[str, Any], entry: Mapping[str, Any]) -> EntryData:
+    def field(name: str) -> Any:  # an entry's own value goes before that of the suite
+        return entry[name] if name in entry else about[name]
 
-    folder, expected = source / cell["id"], int(field("trials"))
-    trials, problems = _trials(folder, expected, int(field("iterations")))
+    expected, iterations = int(field("trials")), int(field("iterations"))
+    trials, problems = _trials([layout.trial_folder(source, entry["id"], i) for i in range(expected)], iterations)
     steps, curves = _align(trials)
-    return CellData(
-        id=str(cell["id"]),
-        domain=str(cell["domain"]),
-        algorithm=str(cell["algorithm"]),
-        label=str(cell.get("label", cell["algorithm"])),
-        variant=str(cell.get("variant", "base")),
+    return EntryData(
+        **{name: str(entry[name]) for name in ("id", "domain", "algorithm")},
+        label=str(entry.get("label", entry["algorithm"])),
+        variant=str(entry.get("variant", "base")),
         resolution=int(field("resolution")),
         n=int(field("n")),
-        iterations=int(field("iterations")),
+        iterations=iterations,
         precision=str(field("precision")),
-        settings=cell.get("settings", {}),
-        published=cell.get("published"),
-        note=str(cell.get("note", "")),
-        folder=folder,
+        settings=entry.get("settings", {}),
+        published=entry.get("published"),
+        note=str(entry.get("note", "")),
+        folder=source,
         expected=expected,
         trials=tuple(trial.index for trial in trials),
         problems=tuple(problems),
@@ -170,11 +164,10 @@ def _cell(source: Path, about: Mapping[str, Any], cell: Mapping[str, Any]) -> Ce
     )
 
 
-def _trials(folder: Path, expected: int, iterations: int) -> tuple[list[_Trial], list[str]]:
+def _trials(folders: list[Path], iterations: int) -> tuple[list[_Trial], list[str]]:
     """The whole trials, and a sentence about each of the others."""
     trials, problems = [], []
-    for index in range(expected):
-        place = folder / trial_name(index)
+    for index, place in enumerate(folders):
         try:
             trials.append(_trial(place, index, iterations))
         except FileNotFoundError:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-FIGURES = ("qd_score", "coverage", "best")
 ROUNDING = 0.005  # half a unit of the last printed digit
 NAN = math.nan
 
@@ -26,7 +25,7 @@ def library(name: str) -> Any:
         raise ImportError(f"the statistics need {name}: pip install 'dqd[report]'") from None
 
 
-# One figure against the printed one -----------------------------------------------------------------------------------
+# One metric against the printed one -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours beside the published figure."""
+    """Ours beside the published metric."""
 
     ours: Estimate
     published: Estimate | None
@@ -50,6 +49,7 @@ class Comparison:
 
     @property
     def in_se(self) -> float:
+        """The difference in joint standard errors."""
         return self.difference / self.joint_se
 
 

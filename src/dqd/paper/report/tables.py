@@ -1,23 +1,21 @@
-"""The comparison tables: ours beside the published numbers, first as data, then as Markdown, LaTeX and CSV.
+"""Ours beside the published numbers, entry by entry, as data; `sheets` makes text of it.
 
-As in the paper, algorithms are rows and domains are groups of columns; each figure has a sheet of its own.
+A suite's table has the entries of one of the paper's: `tab:results_detailed`, `tab:unnorm_comparison`,
+`tab:ogmeline_independent` or `tab:cmame_extra`.
 """
 
 from __future__ import annotations
 
-import csv as csv_format
-import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dqd.paper.published import ITERATIONS, PRINTED
 from dqd.paper.report.ceilings import Ceiling, ceiling
-from dqd.paper.report.collect import CellData, SuiteData
-from dqd.paper.report.stats import FIGURES, Comparison, Estimate, compare, estimate
+from dqd.paper.report.collect import EntryData, SuiteData
+from dqd.paper.report.stats import Comparison, Estimate, compare, estimate
 
-PUBLISHED_ITERATIONS = 10_000  # of a published number that does not say
-FIGURE_TITLES = {"qd_score": "QD-score", "coverage": "Coverage (%)", "best": "Best objective"}
 DOMAIN_TITLES = {
     "lp-sphere": "LP (sphere)",
     "lp-rastrigin": "LP (Rastrigin)",
@@ -26,298 +24,84 @@ DOMAIN_TITLES = {
     "lsi-beyonce": "LSI (Beyoncé)",
     "lsi-lopez": "LSI (Jennifer Lopez)",
 }
-MARKS = {"within": "✓", "outside": "✗", "undecided": "?", "other budget": "-", "missing": "-", "unpublished": ""}
-LEGEND = (
-    "Mean ± standard error over trials. Δ/SE: ours minus published, in joint standard errors. "
-    "✓ within 3 of them or within 1 % of the published value, ✗ outside, ? one trial only, - not comparable."
-)
-
-
-# Data -----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One cell of the table: three figures compared, and the best anybody could reach."""
+class Compared:
+    """An entry of the table: three metrics beside what was published, and the best anybody could reach."""
 
-    cell: CellData
-    figures: Mapping[str, Comparison]
+    entry: EntryData
+    metrics: Mapping[str, Comparison]
     ceiling: Ceiling | None
 
-    def percent(self, figure: str, value: float) -> float:
+    def percent(self, metric: str, value: float) -> float:
         """A value in percent of the known optimum; NaN where none is known."""
-        return 100 * value / getattr(self.ceiling, figure) if self.ceiling else math.nan
+        return 100 * value / getattr(self.ceiling, metric) if self.ceiling else math.nan
 
 
 @dataclass(frozen=True)
 class Table:
-    """All cells of a suite."""
+    """All entries of a suite."""
 
     suite: str
     rows: Mapping[str, str]  # key -> name
     domains: tuple[str, ...]
-    entries: Mapping[tuple[str, str], Entry]  # (row, domain)
+    entries: Mapping[tuple[str, str], Compared]  # (row, domain)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many comparisons ended how. A comparison is one figure of one cell."""
+    """How many comparisons ended how. A comparison is one metric of one entry."""
 
     verdicts: Mapping[str, int]
     within_errors: int  # of those within, at most 3 joint standard errors away
-    cells: int  # with a published number and the same budget
-    cells_within: int  # in all three figures
-    outside: tuple[tuple[Entry, str], ...]  # cell and figure
+    entries: int  # with a published number and the same budget
+    entries_within: int  # in all three metrics
+    outside: tuple[tuple[Compared, str], ...]  # entry and metric
 
 
 def comparison_table(suite: SuiteData) -> Table:
-    """Every cell of a suite against what was published."""
-    entries = {(cell.key, cell.domain): _entry(cell) for cell in suite.cells}
+    """Every entry of a suite against what was published."""
+    entries = {(entry.key, entry.domain): _compared(entry) for entry in suite.entries}
     return Table(suite.name, suite.rows, suite.domains, entries)
 
 
-def published_estimate(cell: CellData, figure: str) -> Estimate | None:
+def published_estimate(entry: EntryData, metric: str) -> Estimate | None:
     """The printed mean and standard error; None where the paper prints none."""
-    printed = cell.published or {}
-    if printed.get(figure) is None:
+    printed = entry.published or {}
+    if printed.get(metric) is None:
         return None
-    return Estimate(float(printed[figure]), float(printed.get(f"{figure}_se") or 0.0), int(printed.get("trials") or 0))
+    return Estimate(float(printed[metric]), float(printed.get(f"{metric}_se") or 0.0), int(printed.get("trials") or 0))
 
 
 def tally(table: Table) -> Tally:
     """Count the verdicts."""
-    entries = table.entries.values()
-    pairs = [(entry, figure) for entry in entries for figure in FIGURES]
-    comparisons = [entry.figures[figure] for entry, figure in pairs]
-    cells = [{c.verdict for c in entry.figures.values()} - {"unpublished"} for entry in entries]
+    pairs = [(compared, metric) for compared in table.entries.values() for metric in PRINTED]
+    comparisons = [compared.metrics[metric] for compared, metric in pairs]
+    every = [{c.verdict for c in one.metrics.values()} - {"unpublished"} for one in table.entries.values()]
     return Tally(
         verdicts=Counter(c.verdict for c in comparisons),
         within_errors=sum(c.verdict == "within" and abs(c.in_se) <= 3 + 1e-9 for c in comparisons),
-        cells=sum(bool(verdicts) and verdicts <= {"within", "outside", "undecided"} for verdicts in cells),
-        cells_within=sum(verdicts == {"within"} for verdicts in cells),
-        outside=tuple((entry, f) for entry, f in pairs if entry.figures[f].verdict == "outside"),
+        entries=sum(bool(verdicts) and verdicts <= {"within", "outside", "undecided"} for verdicts in every),
+        entries_within=sum(verdicts == {"within"} for verdicts in every),
+        outside=tuple((compared, f) for compared, f in pairs if compared.metrics[f].verdict == "outside"),
     )
 
 
-def _entry(cell: CellData) -> Entry:
-    figures = {
-        figure: compare(estimate(cell.final[figure]), published_estimate(cell, figure), same_budget(cell))
-        for figure in FIGURES
+def _compared(entry: EntryData) -> Compared:
+    metrics = {
+        metric: compare(estimate(entry.final[metric]), published_estimate(entry, metric), same_budget(entry))
+        for metric in PRINTED
     }
-    return Entry(cell, figures, ceiling(cell.domain, cell.resolution, cell.n))
+    return Compared(entry, metrics, ceiling(entry.domain, entry.resolution, entry.n))
 
 
-def same_budget(cell: CellData) -> bool:
+def same_budget(entry: EntryData) -> bool:
     """Whether the published run had as many iterations; where it does not say, whether ours is no shorter than most."""
-    printed = (cell.published or {}).get("iterations")
-    return cell.iterations == int(printed) if printed else cell.iterations >= PUBLISHED_ITERATIONS
-
-
-# Sheets: the tables as text, not yet in a format ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A table of strings with groups of columns."""
-
-    title: str
-    groups: tuple[tuple[str, tuple[str, ...]], ...]  # title of a group, its columns
-    rows: tuple[tuple[str, tuple[str, ...]], ...]  # name of a row, its fields
-    legend: str
-
-
-def sheets(table: Table) -> list[Sheet]:
-    """One sheet per figure, then the percent of the known optimum."""
-    return [_figure_sheet(table, figure) for figure in FIGURES] + [_optimum_sheet(table)]
-
-
-def _figure_sheet(table: Table, figure: str) -> Sheet:
-    groups = tuple((domain_title(domain), ("ours", "published", "Δ/SE")) for domain in table.domains)
-
-    def fields(entry: Entry | None) -> tuple[str, str, str]:
-        return ("", "", "") if entry is None else _fields(entry.figures[figure])
-
-    rows = (
-        (name, tuple(field for domain in table.domains for field in fields(table.entries.get((key, domain)))))
-        for key, name in table.rows.items()
-    )
-    return Sheet(FIGURE_TITLES[figure], groups, tuple(rows), LEGEND)
-
-
-def _fields(comparison: Comparison) -> tuple[str, str, str]:
-    mark, judged = MARKS[comparison.verdict], comparison.verdict in ("within", "outside")
-    distance = f"{round(comparison.in_se, 1) + 0.0:+.1f} " if judged and math.isfinite(comparison.in_se) else ""
-    return plus_minus(comparison.ours), plus_minus(comparison.published), distance + mark  # + 0.0: never "-0.0"
-
-
-def _optimum_sheet(table: Table) -> Sheet:
-    known = [domain for domain in table.domains if _optimum(table, domain)]
-    groups = tuple((f"{domain_title(domain)}: {_optimum(table, domain)}", ("ours", "published")) for domain in known)
-    rows = (
-        (name, tuple(field for domain in known for field in _percents(table.entries.get((key, domain)))))
-        for key, name in table.rows.items()
-    )
-    legend = (
-        "The number after a domain is a bound that the QD-score of no archive of this resolution exceeds, derived in "
-        "`paper/report/ceilings.py`; for Rastrigin it needs unequal coordinates, and the number in brackets is the "
-        "best with all coordinates of a half equal, where CMA-MEGA stays when it starts from zero."
-    )
-    return Sheet("QD-score in percent of the known optimum", groups, tuple(rows), legend)
-
-
-def _percents(entry: Entry | None) -> tuple[str, str]:
-    if entry is None:
-        return "", ""
-    comparison = entry.figures["qd_score"]
-    published = comparison.published.mean if comparison.published else math.nan
-    ours, theirs = (entry.percent("qd_score", value) for value in (comparison.ours.mean, published))
-    return _number(ours), _number(theirs)
-
-
-def _optimum(table: Table, domain: str) -> str:
-    """The optimum of a domain in words, empty if unknown."""
-    found = next((e.ceiling for (_, d), e in table.entries.items() if d == domain), None)
-    if found is None:
-        return ""
-    inside = found.symmetric_qd_score
-    return f"{found.qd_score:.2f}" + (f" ({inside:.2f})" if inside and inside < found.qd_score else "")
+    printed = (entry.published or {}).get("iterations")
+    return entry.iterations == int(printed) if printed else entry.iterations >= ITERATIONS
 
 
 def domain_title(domain: str) -> str:
+    """A domain as the paper names it."""
     return DOMAIN_TITLES.get(domain, domain)
-
-
-def plus_minus(value: Estimate | None) -> str:
-    """Two decimals, as the paper prints."""
-    if value is None or not math.isfinite(value.mean):
-        return "-"
-    return f"{value.mean:.2f} ± {value.se:.2f}" if math.isfinite(value.se) else f"{value.mean:.2f} (one trial)"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "-"
-
-
-# Formats --------------------------------------------------------------------------------------------------------------
-
-
-def markdown(sheet: Sheet) -> str:
-    """A table as GitHub shows it, without its legend; what is outside stands out."""
-    columns = [f"{title}<br>{column}" for title, group in sheet.groups for column in group]
-    lines = [_markdown_line(["Algorithm", *columns]), "|---|" + "---:|" * len(columns)]
-    lines += [_markdown_line([name, *map(_bold_outside, fields)]) for name, fields in sheet.rows]
-    return "\n".join([*lines, ""])
-
-
-def _markdown_line(fields: Iterable[str]) -> str:
-    return "| " + " | ".join(field.replace("|", "\\|") for field in fields) + " |"
-
-
-def _bold_outside(field: str) -> str:
-    return f"**{field}**" if field.endswith(MARKS["outside"]) else field
-
-
-def latex(all_sheets: Iterable[Sheet], title: str) -> str:
-    """A document of its own."""
-    head = (
-        "\\documentclass[a4paper,landscape,10pt]{article}",
-        "\\usepackage[T1]{fontenc}",
-        "\\usepackage[utf8]{inputenc}",
-        "\\usepackage[margin=12mm]{geometry}",
-        "\\usepackage{booktabs}",
-        "\\setlength{\\tabcolsep}{3pt}",
-        "\\setlength{\\belowcaptionskip}{4pt}",
-        "\\begin{document}",
-        f"\\section*{{{escape(title)}}}",
-    )
-    return "\n".join([*head, *map(latex_table, all_sheets), "\\end{document}", ""])
-
-
-def latex_table(sheet: Sheet) -> str:
-    """One table, to be included in a document that loads booktabs."""
-    widths = [len(columns) for _, columns in sheet.groups]
-    starts = [2 + sum(widths[:i]) for i in range(len(widths))]
-    titles = [f"\\multicolumn{{{len(columns)}}}{{c}}{{{escape(title)}}}" for title, columns in sheet.groups]
-    rules = [f"\\cmidrule(lr){{{start}-{start + width - 1}}}" for start, width in zip(starts, widths, strict=True)]
-    columns = [column for _, group in sheet.groups for column in group]
-    return "\n".join(
-        [
-            "\\begin{table}[ht]\\centering\\scriptsize",
-            f"\\caption{{{escape(sheet.title)}. {escape(sheet.legend)}}}",
-            f"\\begin{{tabular}}{{l{'r' * sum(widths)}}}",
-            "\\toprule",
-            _latex_line(["", *titles]),
-            "".join(rules),
-            _latex_line(["Algorithm", *map(escape, columns)]),
-            "\\midrule",
-            *(_latex_line([escape(name), *map(_latex_field, fields)]) for name, fields in sheet.rows),
-            "\\bottomrule",
-            "\\end{tabular}",
-            "\\end{table}",
-        ]
-    )
-
-
-def _latex_line(fields: Iterable[str]) -> str:
-    return " & ".join(fields) + " \\\\"
-
-
-def _latex_field(field: str) -> str:
-    text = escape(field)
-    return f"\\textbf{{{text}}}" if field.endswith(MARKS["outside"]) else text
-
-
-_LATEX = {
-    "\\": "\\textbackslash{}",
-    "^": "\\textasciicircum{}",
-    "~": "\\textasciitilde{}",
-    "±": "$\\pm$",
-    "†": "$^\\dagger$",
-    "Δ": "$\\Delta$",
-    "✓": "$\\surd$",
-    "✗": "$\\times$",
-    "<": "$<$",
-    ">": "$>$",
-    "`": "",  # marks code in Markdown
-} | {character: f"\\{character}" for character in "%_&#${}"}
-
-
-def escape(text: str) -> str:
-    """Text as LaTeX prints it."""
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def csv(table: Table) -> str:
-    """One line per cell and figure, all digits."""
-    lines = [_csv_line(table.suite, entry, figure) for entry in table.entries.values() for figure in FIGURES]
-    text = io.StringIO()
-    writer = csv_format.DictWriter(text, fieldnames=list(lines[0]) if lines else ["suite"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
-
-
-def _csv_line(suite: str, entry: Entry, figure: str) -> dict[str, object]:
-    cell, comparison = entry.cell, entry.figures[figure]
-    published = comparison.published or Estimate(math.nan, math.nan, 0)
-    about = ("id", "domain", "algorithm", "label", "variant", "precision", "iterations", "resolution", "n")
-    numbers = {
-        "mean": comparison.ours.mean,
-        "se": comparison.ours.se,
-        "published_mean": published.mean,
-        "published_se": published.se,
-        "difference": comparison.difference,
-        "joint_se": comparison.joint_se,
-        "difference_in_se": comparison.in_se,
-        "optimum": getattr(entry.ceiling, figure, math.nan),
-        "percent_of_optimum": entry.percent(figure, comparison.ours.mean),
-    }
-    return {
-        "suite": suite,
-        **{name: getattr(cell, name) for name in about},
-        "figure": figure,
-        "trials": comparison.ours.trials,
-        "published_trials": published.trials or "",
-        **{name: f"{value:.8g}" if math.isfinite(value) else "" for name, value in numbers.items()},
-        "verdict": comparison.verdict,
-    }

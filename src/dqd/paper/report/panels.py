@@ -1,4 +1,4 @@
-"""What the figures of a suite show, as plain arrays: NumPy in, NumPy out. Drawing is in `suite_draw`.
+"""What the figures of a suite show, as plain arrays: NumPy in, NumPy out. Drawing is in `draw`.
 
 A trial that is missing is left out of a mean, and the panel says so. Archives are read here one array at a time: their
 solutions are large, and only one figure needs them.
@@ -12,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dqd.figures import arm
 from dqd.figures.panels import HeatMap, Poses, heatmap
 from dqd.paper.report.ceilings import LIMIT, ceiling
-from dqd.paper.report.collect import CellData, SuiteData
-from dqd.paper.report.tables import DOMAIN_TITLES
+from dqd.paper.report.collect import EntryData, SuiteData
+from dqd.paper.report.tables import domain_title
 from dqd.storage import record
+from dqd.tessellations import kinds
 
 LEVEL = 0.95  # of the intervals
 RESAMPLES = 2000
 XY = tuple[np.ndarray, np.ndarray]
-GRID = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")
+MAP = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")  # arrays of an archive
 
 
 # Means over trials ----------------------------------------------------------------------------------------------------
@@ -51,14 +53,14 @@ class Lines:
 
 
 def curves(suite: SuiteData) -> list[Lines]:
-    """QD-score against iteration."""
-    return _by_domain(suite, lambda cell: (cell.steps, cell.curves["qd_score"]), "qd_score")
+    """QD-score against iteration, as in the paper's `fig:summary`."""
+    return _by_domain(suite, lambda entry: (entry.steps, entry.curves["qd_score"]), "qd_score")
 
 
 def cumulative(suite: SuiteData) -> list[Lines]:
-    """Percent of all cells whose elite has an objective of at least t, against t = 0, 1, ..., 100."""
+    """Percent of all cells whose elite has an objective of at least t = 0, 1, ..., 100: `fig:cumulative_plots`."""
     thresholds = np.arange(101.0)
-    return _by_domain(suite, lambda cell: (thresholds, _shares(cell, thresholds)), "coverage")
+    return _by_domain(suite, lambda entry: (thresholds, _shares(entry, thresholds)), "coverage")
 
 
 def share_above(objective: np.ndarray, cells: int, thresholds: np.ndarray) -> np.ndarray:
@@ -78,23 +80,23 @@ def band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _by_domain(suite: SuiteData, values: Callable[[CellData], XY], bound: str) -> list[Lines]:
+def _by_domain(suite: SuiteData, values: Callable[[EntryData], XY], bound: str) -> list[Lines]:
     panels = []
     for domain in suite.domains:
-        cells = [cell for cell in suite.cells if cell.domain == domain]
-        lines = tuple(_line(cell, *values(cell)) for cell in cells if len(cell.steps))
-        best = ceiling(domain, cells[0].resolution, cells[0].n)
-        panels.append(Lines(title(domain), lines, getattr(best, bound, None), missing(cells)))
+        entries = [entry for entry in suite.entries if entry.domain == domain]
+        lines = tuple(_line(entry, *values(entry)) for entry in entries if len(entry.steps))
+        best = ceiling(domain, entries[0].resolution, entries[0].n)
+        panels.append(Lines(domain_title(domain), lines, getattr(best, bound, None), missing(entries)))
     return panels
 
 
-def _line(cell: CellData, x: np.ndarray, values: np.ndarray) -> Line:  # values (trials, points)
-    return Line(cell.key, cell.name, x, values.mean(axis=0), *band(values), trials=len(values))
+def _line(entry: EntryData, x: np.ndarray, values: np.ndarray) -> Line:  # values (trials, points)
+    return Line(entry.key, entry.name, x, values.mean(axis=0), *band(values), trials=len(values))
 
 
-def _shares(cell: CellData, thresholds: np.ndarray) -> np.ndarray:
-    archives = [_arrays(cell, trial, ("objective", "grid_shape")) for trial in cell.trials]
-    return np.array([share_above(a["objective"], int(np.prod(a["grid_shape"])), thresholds) for a in archives])
+def _shares(entry: EntryData, thresholds: np.ndarray) -> np.ndarray:
+    archives = [_arrays(entry, trial, MAP) for trial in entry.trials]
+    return np.array([share_above(a["objective"], kinds.from_arrays(a).num_cells, thresholds) for a in archives])
 
 
 # Archives -------------------------------------------------------------------------------------------------------------
@@ -110,25 +112,26 @@ class Archives:
     notes: dict[tuple[int, int], str]
 
     def turned(self) -> Archives:
+        """Rows become columns."""
         maps = {(column, row): each for (row, column), each in self.maps.items()}
         notes = {(column, row): note for (row, column), note in self.notes.items()}
         return Archives(self.columns, self.rows, maps, notes)
 
 
 def archives(suite: SuiteData, domains: Iterable[str] | None = None) -> Archives:
-    """The archive of the first trial of every cell; if that trial is missing, of the next one, with a note."""
+    """The archive of every entry's first trial (`fig:results`); if that one is missing, of the next, with a note."""
     wanted = [domain for domain in suite.domains if domains is None or domain in domains]
     maps, notes = {}, {}
     for row, key in enumerate(suite.rows):
         for column, domain in enumerate(wanted):
-            cell = suite.cell(key, domain)
-            if cell is None or not cell.trials:
-                notes[row, column] = "not run" if cell is None else "no trial yet"
+            entry = suite.entry(key, domain)
+            if entry is None or not entry.trials:
+                notes[row, column] = "not run" if entry is None else "no trial yet"
                 continue
-            maps[row, column] = heatmap(_arrays(cell, cell.trials[0], GRID))
-            if cell.trials[0] != 0:
-                notes[row, column] = f"trial {cell.trials[0]}"
-    return Archives(tuple(suite.rows.values()), tuple(map(title, wanted)), maps, notes)
+            maps[row, column] = heatmap(_arrays(entry, entry.trials[0], MAP))
+            if entry.trials[0] != 0:
+                notes[row, column] = f"trial {entry.trials[0]}"
+    return Archives(tuple(suite.rows.values()), tuple(map(domain_title, wanted)), maps, notes)
 
 
 @dataclass(frozen=True)
@@ -149,10 +152,10 @@ def near_optimum(suite: SuiteData, algorithm: str = "cma-mega-adam") -> NearOpti
     Near 100 a float32 objective has steps of 7.6e-6. The joint angles carry more: their variance, computed from them in
     float64, tells elites apart which the archive holds as equal.
     """
-    found = [cell for cell in suite.cells if (cell.domain, cell.algorithm) == ("arm", algorithm) and cell.trials]
+    found = [entry for entry in suite.entries if (entry.domain, entry.algorithm) == ("arm", algorithm) and entry.trials]
     if not found:
         return None
-    arrays = _arrays(found[0], found[0].trials[0], (*GRID, "solutions"))
+    arrays = _arrays(found[0], found[0].trials[0], (*MAP, "solutions"))
     stored = arrays["objective"]
     if recomputed := "solutions" in arrays:
         arrays["objective"] = arm_objective(arrays["solutions"])
@@ -190,6 +193,7 @@ def clip(x: np.ndarray) -> np.ndarray:
 
 
 def clip_slope(x: np.ndarray) -> np.ndarray:
+    """Its derivative."""
     outside = np.abs(x) > LIMIT
     return np.where(outside, -LIMIT / np.where(outside, x, 1.0) ** 2, 1.0)
 
@@ -204,14 +208,7 @@ def example_arms() -> dict[str, Poses]:
         "Sub-optimal": np.array([SUBOPTIMAL_ARM]),
         "Optimal: 19 arms of equal angles": np.repeat(np.linspace(-0.7, 0.7, 19)[:, None], 7, axis=1),
     }
-    return {name: Poses(arm_joints(each), arm_objective(each), 7.0) for name, each in angles.items()}
-
-
-def arm_joints(angles: np.ndarray) -> np.ndarray:
-    """(count, n) angles, each relative to the link before -> (count, n + 1, 2) base and ends of the links."""
-    directions = np.cumsum(angles, axis=1)
-    ends = np.cumsum(np.stack([np.cos(directions), np.sin(directions)], axis=-1), axis=1)
-    return np.concatenate([np.zeros((len(angles), 1, 2)), ends], axis=1)
+    return {name: Poses(arm.joints(each), arm_objective(each), 7.0) for name, each in angles.items()}
 
 
 def arm_objective(angles: np.ndarray) -> np.ndarray:
@@ -222,19 +219,15 @@ def arm_objective(angles: np.ndarray) -> np.ndarray:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def title(domain: str) -> str:
-    return DOMAIN_TITLES.get(domain, domain)
-
-
-def missing(cells: Iterable[CellData]) -> tuple[str, ...]:
+def missing(entries: Iterable[EntryData]) -> tuple[str, ...]:
     """Which trials were asked for and are not there, in words."""
     return tuple(
-        f"{cell.name}: {len(cell.trials)} of {cell.expected} trials"
-        for cell in cells
-        if len(cell.trials) < cell.expected
+        f"{entry.name}: {len(entry.trials)} of {entry.expected} trials"
+        for entry in entries
+        if len(entry.trials) < entry.expected
     )
 
 
-def _arrays(cell: CellData, trial: int, names: Iterable[str]) -> dict[str, np.ndarray]:
+def _arrays(entry: EntryData, trial: int, names: Iterable[str]) -> dict[str, np.ndarray]:
     """Some arrays of an archive, without reading the others."""
-    return record.newest(cell.trial_folder(trial), lambda checkpoint: checkpoint.arrays(only=names))
+    return record.newest(entry.trial_folder(trial), lambda checkpoint: checkpoint.arrays(only=names))

@@ -1,0 +1,1 @@
+"""Draws what `panels` works out, in the style of `dqd.figures`."""
