@@ -219,7 +219,7 @@ def test_the_suite_file_tells_settings_and_time(finished):
 def test_workers_end_with_a_parent_that_was_killed():
     script = (
         "import os, time\n"
-        "from dqd.paper import engines\n"
+        "from dqd.paper import pools\n"
         "if __name__ == '__main__':\n"
         "    pool = pools._pool(1)\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n"

@@ -15,7 +15,7 @@ import pytest
 from reliability.actors import CONFIG, check, files
 
 import dqd
-from dqd.storage import durable, manifest, record, writer
+from dqd.storage import durable, lock, manifest, record, writer
 from dqd.storage.writer import CheckpointError, Writer
 
 STEPS = (1, 2, 3)
@@ -182,11 +182,13 @@ def test_what_a_dead_writer_left_behind_is_removed_by_the_next_one_and_nothing_e
 
 
 def test_a_saved_result_leaves_nothing_behind_either(tmp_path):
-    (tmp_path / ".dqd-run-99" / "steps").mkdir(parents=True)
-    for other in (".dqd-runner-99", ".dqd-run-2-99"):  # of folders whose writers may live
+    (tmp_path / ".dqd-0123456789abcdef-run" / "steps").mkdir(parents=True)
+    (tmp_path / ".dqd-0123456789abcdef.lock-run").touch()
+    others = {".dqd-0123456789abcdef-runner", ".dqd-0123456789abcdef-run-2"}  # of folders whose writers may live
+    for other in others:
         (tmp_path / other).mkdir()
     record.write(tmp_path / "run", {}, [], {})
-    assert {path.name for path in tmp_path.iterdir()} == {"run", ".dqd-runner-99", ".dqd-run-2-99"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run", *others}
 
 
 def test_views_are_thinned_and_those_of_a_future_that_was_lost_are_dropped(tmp_path):
@@ -260,11 +262,11 @@ class Disk:
         return call
 
     def __enter__(self) -> "Disk":
-        durable.os = writer.os = self.os
+        durable.os = lock.os = self.os
         return self
 
     def __exit__(self, *_: object) -> None:
-        durable.os = writer.os = os
+        durable.os = lock.os = os
 
 
 def go_on(folder: Path) -> None:

@@ -11,7 +11,8 @@ from reliability.actors import check
 from reliability.stage import Stage
 
 from dqd.storage import durable, record
-from dqd.storage.writer import KEPT, LockedError, Writer
+from dqd.storage.lock import LockedError
+from dqd.storage.writer import KEPT, Writer
 
 
 def temporary(folder):

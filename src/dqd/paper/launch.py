@@ -27,7 +27,8 @@ from dqd.paper.report.collect import SUITE
 from dqd.paper.suites import Suite
 from dqd.paper.trials import trial_folder
 from dqd.safe import load_json
-from dqd.storage import durable, writer
+from dqd.storage import durable
+from dqd.storage.lock import Lock
 from dqd.storage.record import LOCK
 from dqd.storage.settings import SettingsChangedError
 
@@ -89,9 +90,12 @@ def reproduce(
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
     durable.make_folder(folder)
-    with (folder / LOCK).open("a") as file:
-        writer.wait_for(file.fileno())
+    lock = Lock(folder / LOCK)
+    try:
+        lock.take(wait=True)
         yield
+    finally:
+        lock.close()
 
 
 def _claim(folder: Path, suite: Suite) -> None:

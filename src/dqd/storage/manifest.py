@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -143,24 +141,18 @@ def write_step(
     files: Mapping[str, durable.Content],
 ) -> None:
     """Commit a checkpoint: aside, synced, renamed, the parent synced."""
-    aside = steps / f"{durable.TEMPORARY}{step:09d}-{os.getpid()}"
-    try:
-        durable.make_folder(aside)
-        entries = {}
-        for name, content in files.items():
-            durable.make_folder((aside / name).parent)
-            entries[name] = durable.write_file(aside / name, content)
+    target = steps / f"{step:09d}"
+    with durable.new_folder(target) as aside:
+        parts = {(aside / name).parent for name in files} - {aside}  # of several seeds
+        for part in parts:
+            durable.add_folder(part)
+        entries = {name: durable.write_file(aside / name, content) for name, content in files.items()}
         about = {"format": FORMAT, "step": step, "summary": plain(dict(summary)), "config": config, "files": entries}
         durable.write_file(aside / MANIFEST, _seal(about))
-        for folder in {(aside / name).parent for name in (MANIFEST, *files)}:
-            durable.sync_folder(folder)
-        target = steps / f"{step:09d}"
+        for part in parts:
+            durable.sync_folder(part)
         if target.exists():  # a damaged one, which stays until this one is whole
             durable.remove_folder(target)
-        durable.rename(aside, target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 def to_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:

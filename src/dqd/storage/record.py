@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ from dqd.storage.manifest import Checkpoint, DamagedError, to_lines, verify, wri
 from dqd.storage.settings import describe as describe
 
 CONFIG, LOCK, STEPS, VIEWS, FAILURES = "config.json", "lock", "steps", "views", "failures.jsonl"
+ATTEMPTS = 3  # to save a run: another machine that does not see our locks may take what is half written for a leftover
 
 T = TypeVar("T")
 
@@ -181,25 +181,23 @@ def write_run(
     summary: Mapping[str, Any],
     files: Mapping[str, durable.Content],
 ) -> Path:
-    """A run of one checkpoint, in a folder that is whole or absent."""
-    target = Path(folder)
+    """A run of one checkpoint, in a folder that is whole or absent. Of several that write it at once, one wins."""
+    target, config = Path(folder).resolve(), with_versions(config)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} already exists and is not an empty folder; choose another name")
     durable.make_folder(target.parent)
     durable.remove_temporary(target.parent, target.name)
-    aside = target.with_name(f"{durable.TEMPORARY}{target.name}-{os.getpid()}")
-    try:
-        durable.make_folder(aside / STEPS)
-        config = with_versions(config)
-        durable.write_file(aside / CONFIG, to_json(config))
-        write_step(aside / STEPS, step, config, summary, files)
-        if target.exists():
-            target.rmdir()
-        durable.rename(aside, target)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    return target
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with durable.new_folder(target) as aside:
+                durable.write_file(aside / CONFIG, to_json(config))
+                durable.add_folder(aside / STEPS)
+                write_step(aside / STEPS, step, config, summary, files)
+            break
+        except FileNotFoundError:
+            if attempt == ATTEMPTS:
+                raise
+    return Path(folder)
 
 
 def with_versions(config: Mapping[str, Any]) -> dict[str, Any]:

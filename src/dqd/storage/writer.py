@@ -6,13 +6,9 @@ Never imports JAX; `dqd.runners.checkpoints` is the part that knows searches.
 from __future__ import annotations
 
 import contextlib
-import errno
-import json
 import os
 import shutil
-import socket
 import stat
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,21 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from dqd.safe import load_json
 from dqd.storage import durable, record
+from dqd.storage.lock import Lock, LockedError
 from dqd.storage.record import CONFIG, FAILURES, LOCK, STEPS, VIEWS
 
 KEPT = 3  # checkpoints
 MOST_VIEWS = 50
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what file systems without locks answer
 
 
 class CheckpointError(OSError):
     """A checkpoint could not be written; the earlier ones are intact."""
-
-
-class LockedError(RuntimeError):
-    """Another process writes this run."""
 
 
 class Writer:
@@ -47,7 +38,7 @@ class Writer:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.latest: record.Checkpoint | None = None
-        self._lock: int | None = None
+        self._lock: Lock | None = None
         self._valid: list[str] = []  # names of checkpoints, oldest first
 
     def __enter__(self) -> Writer:
@@ -68,7 +59,7 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         if self._lock is not None:
-            os.close(self._lock)  # which unlocks
+            self._lock.close()
             self._lock = None
 
     def _look(self) -> None:
@@ -87,15 +78,12 @@ class Writer:
             record.warn_about(self.folder, damaged, self.latest.folder.name)
 
     def _check_lock(self) -> None:
-        """Whoever removes the lock lets another writer in."""
-        path = self.folder / LOCK
-        with contextlib.suppress(FileNotFoundError):
-            if self._lock is not None and os.path.samestat(os.fstat(self._lock), path.lstat()):
-                return
+        if self._lock is not None and self._lock.in_place():
+            return
         raise LockedError(
-            f"{path} was removed or replaced while this process wrote the run, so another one may write it too. "
-            "This one stops; earlier checkpoints are intact. When no process writes there, the same command or call "
-            "goes on"
+            f"{self.folder / LOCK} was removed or replaced while this process wrote the run, so another one may write "
+            "it too. This one stops; earlier checkpoints are intact. When no process writes there, the same command or "
+            "call goes on"
         )
 
     def configure(self, config: Mapping[str, Any]) -> None:
@@ -178,50 +166,20 @@ def _check_kinds(folder: Path) -> None:
                 )
 
 
-def _lock(path: Path) -> int:
-    """Take the lock, which the system gives back when its holder dies; or say who holds it."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+def _lock(path: Path) -> Lock:
+    """Take the lock of a run, or say who holds it."""
+    lock = Lock(path)
     try:
-        _claim(file, path)
-        about = {"pid": os.getpid(), "host": socket.gethostname(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        os.pwrite(file, json.dumps(about).encode().ljust(200) + b"\n", 0)  # always as long, so never half an old one
+        state = lock.take()
+        if state == "another's":
+            raise LockedError(f"{path.parent} is being written by {lock.holder()}; wait for it, or stop it")
+        if state == "unknown":
+            warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=4)
+        lock.sign()
     except BaseException:
-        os.close(file)
+        lock.close()
         raise
-    return file
-
-
-def _claim(file: int, path: Path) -> None:
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LockedError(f"{path.parent} is being written by {_holder(path)}; wait for it, or stop it") from None
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        warnings.warn(f"{path.parent}: this file system has no locks; let one process write", stacklevel=5)
-
-
-def wait_for(file: int) -> None:
-    """Take the lock of an open file when its turn comes; where there are no locks, at once."""
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-
-
-def _holder(path: Path) -> str:
-    for _ in range(50):  # the holder may be about to write its name
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            about = load_json(path)
-            return f"process {about['pid']} on {about['host']} since {about['started']}"
-        time.sleep(0.01)
-    return "another process"
+    return lock
 
 
 @contextlib.contextmanager
