@@ -24,8 +24,8 @@ from typing import Any
 
 from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
 from dqd.paper.report.collect import SUITE
-from dqd.paper.suites import Suite
-from dqd.paper.trials import trial_folder
+from dqd.paper.suites import Cell, Suite
+from dqd.paper.trials import damage, remove_damaged, trial_folder
 from dqd.safe import load_json
 from dqd.storage import durable
 from dqd.storage.lock import Lock
@@ -57,12 +57,13 @@ def reproduce(
         raise FileExistsError(f"--out: expected a folder, {folder} is a file")
     with _alone(folder):
         _claim(folder, suite)
-    tasks = [
+    wanted = [
         (cell, trial)
         for cell in suite.cells
         for trial in (range(cell.trials) if trial_index is None else [trial_index])
-        if trial < cell.trials and not trial_folder(folder, cell, trial).exists()
+        if trial < cell.trials
     ]
+    tasks = [(cell, trial) for cell, trial in wanted if not _is_there(folder, cell, trial, say)]
     total = sum(cell.trials for cell in suite.cells)
     if tasks:
         on_device = cluster is None and device != "cpu" and (accelerator() or device == "gpu")
@@ -83,6 +84,19 @@ def reproduce(
     return all(trial_folder(folder, cell, t).exists() for cell in suite.cells for t in range(cell.trials))
 
 
+def _is_there(folder: Path, cell: Cell, trial: int, say: Callable[[str], None]) -> bool:
+    """Whether a trial is as it was written. A damaged one is removed."""
+    place = trial_folder(folder, cell, trial)
+    if place.exists() and not damage(place):
+        return True
+    durable.refuse_links(folder, place)
+    with _alone(folder):
+        why = remove_damaged(place)
+    if why:
+        say(f"dqd: {cell.id}/{place.name} is damaged ({why}); it is run again")
+    return place.exists()
+
+
 # The folder -----------------------------------------------------------------------------------------------------------
 
 
@@ -90,6 +104,7 @@ def reproduce(
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
     durable.make_folder(folder)
+    durable.refuse_links(folder, folder / LOCK)
     lock = Lock(folder / LOCK)
     try:
         lock.take(wait=True)

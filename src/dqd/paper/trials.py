@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from dqd.compiler import cache
 from dqd.paper.presets import make_domain, preset
 from dqd.paper.report.collect import trial_name
 from dqd.paper.suites import Cell
+from dqd.storage import durable, record
 
 CURVE_ROWS = 100  # lines of metrics per trial
 
@@ -30,19 +31,33 @@ def run_trial(folder: Path, cell: Cell, trial: int) -> None:
 
 
 def run_trial_once(folder: Path, cell: Cell, trial: int) -> None:
-    """One trial, unless somebody else has written it, or does so meanwhile.
-
-    Other machines may share the folder, and a worker that is lost may have been about to.
-    """
-    written = trial_folder(folder, cell, trial)
-    if written.exists():
-        return
-    cache.enable()
-    try:
+    """One trial, unless somebody else has written it."""
+    if not trial_folder(folder, cell, trial).exists():
+        cache.enable()
         run_trial(folder, cell, trial)
-    except OSError:
-        if not written.exists():
-            raise
+
+
+def damage(place: Path) -> str:
+    """What is wrong with the record of a trial; nothing is an empty answer."""
+    record.check_format(place)  # another version's is not damaged
+    try:
+        record.verify(record.step_folders(place)[0])
+    except record.DamagedError as error:
+        return str(error)
+    except (IndexError, FileNotFoundError):
+        return "it holds no checkpoint"
+    return ""
+
+
+def remove_damaged(place: Path) -> str:
+    """Remove a trial if it is damaged, and say why; alone in the folder, so that nobody has run it again meanwhile."""
+    if not place.exists() or not (why := damage(place)):
+        return ""
+    others = {path.name for path in place.iterdir()} - {record.CONFIG, record.STEPS}
+    if others:
+        raise FileExistsError(f"{place} is damaged, and holds what is not a trial's ({min(others)}); move it away")
+    durable.remove_folder(place)
+    return why
 
 
 def compile_cell(cell: Cell, trials: list[int]) -> None:
@@ -101,7 +116,7 @@ def _options(cell: Cell) -> dict[str, Any]:
     return {"x0": jnp.zeros(cell.n), "iterations": cell.iterations}
 
 
-@contextmanager
+@contextlib.contextmanager
 def _precision(name: str) -> Iterator[None]:
     import jax
 
@@ -110,5 +125,7 @@ def _precision(name: str) -> Iterator[None]:
 
 
 def _write(folder: Path, cell: Cell, trial: int, result: Any) -> None:
-    about = {"cell": cell.id, "trial": trial}
-    result.save(trial_folder(folder, cell, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)
+    """Others may run the same trial, on another machine or as a worker that was thought lost: the first one wins."""
+    place, about = trial_folder(folder, cell, trial), {"cell": cell.id, "trial": trial}
+    with contextlib.suppress(FileExistsError):
+        result.save(place, solutions=trial == 0, rows=CURVE_ROWS, about=about)
