@@ -1,6 +1,7 @@
 """Latent domains by name: settings, options, and what is provisional."""
 
 import dataclasses
+import errno
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import dqd
 from dqd import illuminate
 from dqd.cli import app
+from dqd.figures import draw
 from dqd.latent import presets as latent
 from dqd.latent.finish import finish
 from dqd.latent.optimize import ascend
@@ -192,20 +194,33 @@ def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):
     assert not (tmp_path / "image.png").exists()
 
 
-def test_provisional_scores_are_judged_again_and_kept(tmp_path):
+def test_provisional_scores_are_judged_again_and_kept(tmp_path, monkeypatch):
     problem = make_problem("lsi-digits", resolution=8)
     judge = replace(problem.domain, norm_penalty=0.3)  # elites far out lose; measures stay as they were
     said: list[str] = []
     result = illuminate(
         problem.domain, preset("lsi-digits", "cma-mega-adam"), problem.grid, x0=problem.x0, iterations=3
     )
-    figures = finish(dataclasses.replace(problem, final=judge), result, tmp_path, said.append)
+    out, ours = tmp_path / "run", tmp_path / "ours"
+    out.mkdir()
+    ours.write_text("precious")
+    for name in ("rescored.safetensors", "collage.png", "heatmap.png"):  # in somebody's run they may be links
+        (out / name).symlink_to(ours)
+    figures = finish(dataclasses.replace(problem, final=judge), result, out, said.append)
+    assert ours.read_text() == "precious"
 
-    kept = dqd.load(tmp_path / "rescored.safetensors")
+    kept = dqd.load(out / "rescored.safetensors")
     assert len(kept) == figures["rescored"]["cells"] == len(result.archive)
     np.testing.assert_allclose(kept.measures, result.archive.elites.measures, atol=1e-6)
     lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
     np.testing.assert_allclose(kept.objective, result.archive.elites.objective - lost, atol=1e-3)
     np.testing.assert_allclose(figures["rescored"]["best"], kept.objective.max(), rtol=1e-6)
-    assert {path.name for path in tmp_path.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
+    assert {path.name for path in out.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
     assert said[-1] == f"judged again: {len(kept)} of {len(kept)} elites"
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(draw, "replace_file", read_only)
+    assert finish(problem, result, tmp_path, said.append)["pictures"] == []
+    assert said[-1] == f"the pictures are not written: Read-only file system: {tmp_path}"

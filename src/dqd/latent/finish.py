@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from dqd.domains.problem import Problem
     from dqd.result import Result
 
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # a finished run is shown there all the same
 COLLAGE, HEATMAP, RESCORED = "collage.png", "heatmap.png", "rescored.safetensors"
 
 
@@ -26,7 +28,12 @@ def finish(problem: Problem[Any], result: Result, out: Path | None, say: Callabl
             **{name: float(getattr(metrics, name)) for name in ("qd_score", "coverage", "best", "mean")},
         }
     if out is not None and len(archive):
-        pictures(problem, archive, judge, out)
+        try:
+            pictures(problem, archive, judge, out)
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
+            say(f"the pictures are not written: {error.strerror}: {out}")
         figures["pictures"] = [str(out / name) for name in (COLLAGE, HEATMAP) if (out / name).exists()]
     return figures
 
@@ -44,10 +51,10 @@ def rescore(judge: Any, salts: Sequence[int], archive: Archive, say: Callable[[s
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
     """Collage and heat map; the re-scored archive where there is one."""
     from dqd.figures import collage, draw, panels
-    from dqd.storage.durable import replace_file
+    from dqd.storage.durable import make_folder, replace_file
 
     arrays = archive.arrays()
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     if judge is problem.final:
         replace_file(out / RESCORED, arrays)
     if len(problem.labels) > 3:
