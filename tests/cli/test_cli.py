@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from typer.testing import CliRunner, Result
 
 import dqd
 from dqd.cli import app
-from dqd.cli.demo import FILES
 from dqd.paper import launch
 from dqd.paper.presets import ALGORITHMS, PROBLEMS
 from dqd.runners import progress
@@ -196,27 +196,60 @@ def test_lapack_gets_one_thread_unless_told_otherwise() -> None:
         assert answer.stdout.strip() == expected
 
 
-def test_the_demo_draws_pictures_and_can_be_repeated(tmp_path: Path) -> None:
-    out = tmp_path / "demo"
-    for _ in range(2):
-        words = call("demo", "--out", out, "--iterations", "20").stdout
-        assert {path.name for path in out.iterdir()} == set(FILES) - {"collage.png"}
+@pytest.fixture(scope="module")
+def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("demo") / "demo"
+    words = call("demo", "--out", out, "--iterations", "20").stdout
     assert str(out / "heatmap.png") in words
     assert "720 evaluations and 20 gradients" in words
     assert (out / "poses.png").stat().st_size > 10_000
-    (out / "notes.txt").write_text("mine")
-    assert "notes.txt" in call("demo", "--out", out, code=2).stderr
-    assert (out / "heatmap.png").exists()
+    return out
 
 
-def test_the_demo_of_digits_replaces_that_of_arms(tmp_path: Path) -> None:
-    out = tmp_path / "demo"
-    out.mkdir()
-    (out / "poses.png").write_text("an older demo's")
+def names(out: Path) -> set[str]:
+    return {path.name for path in out.iterdir()}
+
+
+def test_the_demo_draws_pictures_and_can_be_repeated(demonstrated: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(demonstrated, tmp_path / "demo")
+    (out / ".dqd-0123456789abcdef-steps" / "000000020").mkdir(parents=True)  # of a demo that was killed
+    call("demo", "--out", out, "--iterations", "20")
+    assert names(out) == {"config.json", "steps", "heatmap.png", "poses.png"}
+
+
+def test_the_demo_of_digits_replaces_that_of_arms(demonstrated: Path, tmp_path: Path) -> None:
+    out = shutil.copytree(demonstrated, tmp_path / "demo")
     words = call("demo", "--domain", "lsi-digits", "--out", out, "--iterations", "20").stdout
-    assert {path.name for path in out.iterdir()} == set(FILES) - {"poses.png"}
+    assert names(out) == {"config.json", "steps", "heatmap.png", "collage.png"}
     assert "digits with 720 evaluations and 20 gradients" in words
     assert "the demo knows arm and lsi-digits" in call("demo", "--domain", "lp-sphere", code=2).stderr
+
+
+def result_of_ones_own(out: Path) -> None:
+    shutil.rmtree(out)
+    dqd.AskTell(dqd.cma_mega(1.0), dqd.Grid([0], [1], [4]), x0=np.zeros(3)).result().save(out)
+
+
+FOREIGN = {
+    "a file": (lambda out: (out / "notes.txt").write_text("mine"), "notes.txt"),
+    "a file among the steps": (lambda out: (out / "steps" / "notes.txt").write_text("mine"), "steps/notes.txt"),
+    "a file in a step": (lambda out: (out / "steps" / "000000020" / "n.txt").write_text("mine"), "000000020/n.txt"),
+    "a link": (lambda out: (out / "steps").rename(out.parent / "x") and (out / "steps").symlink_to("../x"), "steps"),
+    "a folder": (lambda out: (out / "poses.png").unlink() or (out / "poses.png").mkdir(), "poses.png"),
+    "a saved result": (result_of_ones_own, "that no demo has written"),
+    "no config": (lambda out: (out / "config.json").unlink(), "that no demo has written"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FOREIGN.values(), ids=FOREIGN)
+def test_the_demo_replaces_nothing_but_a_demo(demonstrated: Path, tmp_path: Path, change: object, words: str) -> None:
+    out = shutil.copytree(demonstrated, tmp_path / "demo")
+    change(out)
+    before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    answer = call("demo", "--out", out, code=2).stderr
+    assert words in answer
+    assert "choose another folder" in answer
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
 
 
 # Going on -------------------------------------------------------------------------------------------------------------

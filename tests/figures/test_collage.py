@@ -65,6 +65,14 @@ def test_it_is_written_as_a_picture(tmp_path):
     assert draw.save(figure, tmp_path / "collage.png", dpi=50).stat().st_size > 1000
 
 
+def test_an_image_replaces_a_link_and_leaves_what_it_led_to(tmp_path):
+    (tmp_path / "ours").write_text("precious")
+    (tmp_path / "image.png").symlink_to(tmp_path / "ours")
+    collage.save_image(np.zeros((4, 4, 3), np.uint8), str(tmp_path / "image.png"))
+    assert (tmp_path / "ours").read_text() == "precious"
+    assert (tmp_path / "image.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_what_cannot_be_drawn_is_said():
     with pytest.raises(ValueError, match="the archive is empty"):
         collage.blocks(arrays([], []))

@@ -99,6 +99,16 @@ def test_an_unknown_ending_is_refused_with_the_list(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_picture_replaces_a_link_and_leaves_what_it_led_to(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "ours").write_text("precious")
+    (tmp_path / f"map.{suffix}").symlink_to(tmp_path / "ours")
+    draw.save(draw.heatmap(panel([[1, 2]])), tmp_path / f"map.{suffix}")
+    assert (tmp_path / "ours").read_text() == "precious"
+    assert (tmp_path / f"map.{suffix}").stat().st_size > 1000
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_drawing_leaves_the_users_style_alone() -> None:
     before = dict(matplotlib.rcParams)
     draw.heatmap(panel([[1, 2]]))

@@ -1,6 +1,7 @@
 """Latent domains by name: settings, options, and what is provisional."""
 
 import dataclasses
+import errno
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import dqd
 from dqd import illuminate
 from dqd.cli import app
+from dqd.figures import draw
 from dqd.latent import presets as latent
 from dqd.latent.ascent import ascend
 from dqd.latent.finish import finish
@@ -192,18 +194,31 @@ def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):
     assert not (tmp_path / "image.png").exists()
 
 
-def test_provisional_scores_are_judged_again_and_kept(tmp_path, capsys):
+def test_provisional_scores_are_judged_again_and_kept(tmp_path, monkeypatch, capsys):
     problem = make_problem("lsi-digits", resolution=8)
     judge = replace(problem.domain, norm_penalty=0.3)  # elites far out lose; measures stay as they were
     problem = dataclasses.replace(problem, final=judge)
     result = illuminate(problem, preset("lsi-digits", "cma-mega-adam"), iterations=3)
-    told = finish(problem, result, tmp_path)
+    out, ours = tmp_path / "run", tmp_path / "ours"
+    out.mkdir()
+    ours.write_text("precious")
+    for name in ("rescored.safetensors", "collage.png", "heatmap.png"):  # in somebody's run they may be links
+        (out / name).symlink_to(ours)
+    told = finish(problem, result, out)
+    assert ours.read_text() == "precious"
 
-    kept, searched = dqd.load(tmp_path / "rescored.safetensors"), result.provisional.archive.elites
+    kept, searched = dqd.load(out / "rescored.safetensors"), result.provisional.archive.elites
     assert len(kept) == told["rescored"]["cells"] == len(result.archive)
     np.testing.assert_allclose(kept.measures, searched.measures, atol=1e-6)
     lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
     np.testing.assert_allclose(kept.objective, searched.objective - lost, atol=1e-3)
     np.testing.assert_allclose(told["rescored"]["best"], kept.objective.max(), rtol=1e-6)
-    assert {path.name for path in tmp_path.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
+    assert {path.name for path in out.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
     assert f"judged again: {len(kept)} of {len(kept)} elites" in capsys.readouterr().err
+
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(draw, "replace_file", read_only)
+    assert finish(problem, result, tmp_path)["pictures"] == []
+    assert f"the pictures are not written: Read-only file system: {tmp_path}" in capsys.readouterr().err

@@ -124,48 +124,6 @@ def test_processes_on_a_cpu_give_the_same_trials_and_a_trial_index_runs_one(fini
         assert ours.config["summary"]["qd_score"] == pytest.approx(theirs.config["summary"]["qd_score"], rel=0.2)
 
 
-TASK = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from test_launch import launch, record, tiny, trial_folder
-if __name__ == "__main__":
-    def instead(folder, tasks, jobs, progress):  # without the search
-        for entry, trial in tasks:
-            record.write_run(trial_folder(folder, entry.id, trial), 0, {}, {}, {})
-        return "a test"
-    launch.run_on_cpu = instead
-    launch.time.perf_counter = iter([0.0, 1.0] * 50).__next__
-    suite = tiny("arm.map-elites", "lp-sphere.cma-mega", trials=4)
-    print("ready", flush=True)
-    for folder in sys.stdin:
-        launch.reproduce(suite, folder.strip(), device="cpu", trial_index=int(sys.argv[2]), say=lambda line: None)
-        print("done", flush=True)
-"""
-
-
-def test_tasks_that_begin_at_once_lose_neither_trials_nor_time(tmp_path):
-    folders = [tmp_path / "deep" / str(number) for number in range(10)]
-    tasks = [
-        subprocess.Popen(
-            [sys.executable, "-c", TASK, str(Path(__file__).parent), str(trial)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-        for trial in range(4)
-    ]
-    assert [task.stdout.readline() for task in tasks] == ["ready\n"] * 4
-    for folder in folders:
-        for task in tasks:
-            task.stdin.write(f"{folder}\n")
-        assert [task.stdout.readline() for task in tasks] == ["done\n"] * 4
-    for task in tasks:
-        task.communicate(timeout=20)
-    assert [json.loads((folder / "suite.json").read_text())["seconds"] for folder in folders] == [4.0] * 10
-    assert all(len(list(folder.glob("*/trial-*"))) == 8 for folder in folders)
-
-
 def test_a_dask_cluster_gives_the_same_trials_and_runs_what_is_missing(finished, tmp_path, monkeypatch):
     suite, folder = finished
     shutil.copytree(folder / "lp-sphere.cma-mega" / "trial-000", tmp_path / "lp-sphere.cma-mega" / "trial-000")
@@ -298,26 +256,76 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path):
         launch.reproduce(tiny("arm.map-elites"), tmp_path / "file")
 
 
-def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished):
+def test_a_trial_that_another_machine_has_written_meanwhile_is_kept(finished, tmp_path):
     suite, folder = finished
-    trials.run_trial_once(folder, suite.entries[0], 0)
-    with pytest.raises(FileExistsError):
-        trials.run_trial(folder, suite.entries[0], 0)
-
-
-def test_an_error_while_writing_counts_unless_another_machine_has_written_the_trial(finished, tmp_path, monkeypatch):
-    suite, folder = finished
-
-    def fail(*_):
-        raise OSError(errno.ENOTEMPTY, "Directory not empty")  # what a rename says that came second
-
-    monkeypatch.setattr(trials, "run_trial", fail)
-    with pytest.raises(OSError, match="not empty"):
-        trials.run_trial_once(tmp_path, suite.entries[0], 0)
-
-    def come_second(*_):
-        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-        fail()
-
-    monkeypatch.setattr(trials, "run_trial", come_second)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    place = trial_folder(tmp_path, suite.entries[0].id, 0)
+    (place / "config.json").write_text("theirs")
     trials.run_trial_once(tmp_path, suite.entries[0], 0)
+    trials.run_trial(tmp_path, suite.entries[0], 0)
+    assert (place / "config.json").read_text() == "theirs"
+    assert {path.name for path in place.parent.iterdir()} == {"trial-000", "trial-001"}
+
+
+def test_an_error_while_writing_counts(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(record, "write_step", fail)
+    with pytest.raises(OSError, match="No space left"):
+        trials.run_trial_once(tmp_path, tiny("arm.map-elites").cells[0], 0)
+
+
+@pytest.mark.parametrize("damaged", ["archive", "manifest", "empty"])
+def test_a_damaged_trial_is_named_and_run_again(finished, tmp_path, damaged):
+    suite, folder = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    place, said = tmp_path / "arm.map-elites" / "trial-001", []
+    before = record.read(place).arrays["objective"]
+    if damaged == "empty":
+        shutil.rmtree(place / "steps")
+    else:
+        next(place.glob(f"steps/*/{damaged}*")).write_text("damaged")
+    assert launch.reproduce(suite, tmp_path, device="gpu", say=said.append)
+    assert said[0].startswith("dqd: arm.map-elites/trial-001 is damaged (")
+    assert said[0].endswith("it is run again")
+    assert "1 of 4 trials to run" in said[1]
+    np.testing.assert_allclose(record.read(place).arrays["objective"], before, rtol=1e-4)
+
+
+def test_what_is_not_a_trials_is_not_removed(finished, tmp_path):
+    suite, folder = finished
+    for place, match in (("trial-000", "holds what is not a trial's"), ("trial-001", "record format 9, this version")):
+        copy = shutil.copytree(folder, tmp_path / place)
+        trial = copy / "arm.map-elites" / place
+        shutil.rmtree(trial / "steps")
+        if place == "trial-000":
+            (trial / "notes.txt").write_text("mine")
+        else:
+            (trial / "config.json").write_text('{"format": 9}')
+        before = sorted(trial.iterdir())
+        with pytest.raises(Exception, match=match):
+            launch.reproduce(suite, copy, device="gpu", say=print)
+        assert sorted(trial.iterdir()) == before
+
+
+@pytest.mark.parametrize("link", ["lock", "arm.map-elites", "arm.map-elites/trial-001", "suite.json"])
+def test_nothing_is_written_through_a_link_in_a_suite(finished, tmp_path, link):
+    suite, folder = finished
+    ours, copy = tmp_path / "ours", tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    if link == "suite.json":
+        shutil.move(copy / link, ours)
+    else:
+        shutil.rmtree(copy / "arm.map-elites" / "trial-001")
+        (copy / "lock").unlink()
+        shutil.rmtree(copy / link, ignore_errors=True)
+    (copy / link).symlink_to(ours)
+    if link == "suite.json":
+        before = ours.read_text()
+        assert launch.reproduce(suite.resized(trials=3, iterations=None), copy, device="gpu")
+        assert (ours.read_text(), (copy / link).is_symlink()) == (before, False)
+    else:
+        with pytest.raises(FileExistsError, match=f"{Path(link).name} is a link"):
+            launch.reproduce(suite, copy, device="gpu", say=print)
+        assert not ours.exists()

@@ -317,15 +317,24 @@ def test_a_failed_export_leaves_nothing_and_spares_what_was_there(tmp_path, monk
     target = made().save(tmp_path / "archive.npz")
     before = target.read_bytes()
 
-    def full(path, **_):
-        with open(path, "wb") as file:
-            file.write(b"half")
+    def full(file, **_):
+        file.write(b"half")
         raise OSError("disk full")
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="disk full"):
         made(np.float32).save(target)
     assert (target.read_bytes(), os.listdir(tmp_path)) == (before, ["archive.npz"])
+
+
+@pytest.mark.parametrize("suffix", [*SUFFIXES, ".NPZ"])
+def test_an_export_replaces_a_link_and_leaves_what_it_led_to(tmp_path, suffix):
+    (tmp_path / "ours").write_text("precious")
+    target = tmp_path / f"archive{suffix}"
+    target.symlink_to(tmp_path / "ours")
+    assert_same(made(), dqd.load(made().save(target)))
+    assert (tmp_path / "ours").read_text() == "precious"
+    assert sorted(os.listdir(tmp_path)) == [target.name, "ours"]
 
 
 # The command line -----------------------------------------------------------------------------------------------------

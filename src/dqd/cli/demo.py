@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -19,7 +19,12 @@ from dqd.paper import presets
 if TYPE_CHECKING:
     from dqd.result import Result
 
-FILES = ("config.json", "steps", "heatmap.png", "poses.png", "collage.png")
+DOMAINS = ("arm", "lsi-digits")
+PICTURES = ("heatmap.png", "poses.png", "collage.png")
+FOLDERS = re.compile(r"steps(/\d{9})?")
+NAMES = re.compile(
+    rf"{FOLDERS.pattern}|steps/\d{{9}}/[a-z]+\.(json|jsonl|safetensors)|config\.json|{'|'.join(PICTURES)}"
+)
 ITERATIONS, JOINTS = 5_000, 1_000
 
 
@@ -35,7 +40,7 @@ def demo(
     With lsi-digits: let a small image generator find a handwritten 3 for every thickness and slant.
     """
     with explained(USAGE):
-        if domain not in ("arm", "lsi-digits"):
+        if domain not in DOMAINS:
             raise ValueError(f"--domain: the demo knows arm and lsi-digits, got {domain!r}; see dqd run for others")
         check_folder(out)
     if domain == "lsi-digits":
@@ -48,8 +53,7 @@ def demo(
     with explained(FAILURE):
         problem, emitter = presets.make_problem("arm", JOINTS), presets.preset("arm", "cma-mega")
         result = search(problem, emitter, iterations, seed=0)
-        remove(out)
-        result.save(out)
+        save(result, out, domain)
         draw_arm(result, out)
     typer.echo(arm_words(result, out))
     leave(result)
@@ -63,8 +67,7 @@ def _demo_digits(out: Path, iterations: int | None) -> NoReturn:
     with explained(FAILURE):
         problem, emitter = presets.make_problem("lsi-digits"), presets.preset("lsi-digits", latent.ALGORITHM)
         result = search(problem, emitter, iterations or latent.iterations("lsi-digits"), seed=0)
-        remove(out)
-        result.save(out)
+        save(result, out, "lsi-digits")
         found = finish.finish(problem, result, out)
     typer.echo(digits_words(result, finish.words(found), out))
     leave(result)
@@ -109,19 +112,55 @@ def draw_arm(result: Result, out: Path) -> None:
     draw.save(draw.poses(panels.arm_poses(arrays, 4)), out / "poses.png")
 
 
+def save(result: Result, out: Path, domain: str) -> None:
+    """In the place of an older demo, if nothing else has come there during the search."""
+    check_folder(out)
+    remove(out)
+    result.save(out, about={"demo": domain})
+
+
 def remove(out: Path) -> None:
-    """An older demo."""
-    shutil.rmtree(out / "steps", ignore_errors=True)
-    for name in FILES:
+    """An older demo; last of all what says that it is one."""
+    from dqd.storage import durable
+
+    if (out / "steps").exists():
+        durable.remove_folder(out / "steps")
+    durable.remove_temporary(out)
+    for name in (*PICTURES, "config.json"):
         (out / name).unlink(missing_ok=True)
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a folder that holds anything else."""
+    """Refuse a folder that holds anything but a demo, which may be replaced."""
     if out.exists() and not out.is_dir():
         raise FileExistsError(f"--out: {out} is not a folder")
-    other = sorted(path.name for path in out.iterdir() if path.name not in FILES) if out.exists() else []
-    if other:
-        raise FileExistsError(
-            f"--out: {out} holds files that are not a demo's ({', '.join(other[:3])}); choose another folder"
-        )
+    if not out.exists() or not any(out.iterdir()):
+        return
+    others = sorted(str(path.relative_to(out)) for path in out.rglob("*") if not _is_a_demos(path, out))
+    if others:
+        more = ", ..." if len(others) > 3 else ""
+        found = f"holds files that are not a demo's ({', '.join(others[:3])}{more})"
+    elif not _says_demo(out):
+        found = "holds a result, or pictures, that no demo has written"
+    else:
+        return
+    raise FileExistsError(f"--out: {out} {found}; choose another folder, or move them away")
+
+
+def _is_a_demos(path: Path, out: Path) -> bool:
+    """Whether a demo writes a file, or a folder, of this name there, or has left it half written."""
+    from dqd.storage import durable
+
+    name = path.relative_to(out).as_posix()
+    if durable.OURS.fullmatch(name.split("/")[0]):
+        return True
+    return not path.is_symlink() and bool(NAMES.fullmatch(name)) and path.is_dir() == bool(FOLDERS.fullmatch(name))
+
+
+def _says_demo(out: Path) -> bool:
+    from dqd.safe import load_json
+
+    try:
+        return load_json(out / "config.json").get("demo") in DOMAINS
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -16,6 +16,7 @@ from PIL import Image
 
 from dqd.figures.draw import EMPTY, STYLE, name
 from dqd.figures.panels import Arrays
+from dqd.storage.durable import replace_file
 from dqd.tessellations import Raster, kinds
 
 INCHES = 0.62  # side of a block on paper
@@ -112,4 +113,4 @@ def check_image_name(path: Path) -> None:
 
 def save_image(image: np.ndarray, path: str) -> None:
     """One image (h, w, 3) of bytes as a file."""
-    Image.fromarray(image).save(path)
+    replace_file(Path(path), Image.fromarray(image).save)

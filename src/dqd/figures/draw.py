@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from dqd.figures.panels import HeatMap, Poses
+from dqd.storage.durable import make_folder, replace_file
 
 COLORS = "viridis"  # even in lightness, and safe for colour-blind readers
 EMPTY = "#ececec"
@@ -99,8 +100,8 @@ def save(figure: Figure, path: str | os.PathLike[str], *, dpi: int = DPI) -> Pat
     formats = figure.canvas.get_supported_filetypes()
     if target.suffix.lstrip(".").lower() not in formats:
         raise ValueError(f"{target}: a picture's name must end in one of: {', '.join(f'.{name}' for name in formats)}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=dpi, bbox_inches="tight", pad_inches=0.05)
+    make_folder(target.parent)
+    replace_file(target, lambda aside: figure.savefig(aside, dpi=dpi, bbox_inches="tight", pad_inches=0.05))
     return target
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dqd.console.saying import say
 from dqd.inputs.names import METRICS
 
 if TYPE_CHECKING:
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from dqd.domains.problem import Problem
     from dqd.result import Result
 
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # a finished run is shown there all the same
 COLLAGE, HEATMAP, RESCORED = "collage.png", "heatmap.png", "rescored.safetensors"
 
 
@@ -22,7 +25,12 @@ def finish(problem: Problem[Any], result: Result, out: Path | None) -> dict[str,
     if result.judged is not None:
         found["rescored"] = {"cells": len(archive), **{name: getattr(result, name) for name in METRICS}}
     if out is not None and len(archive):
-        pictures(problem, archive, problem.final or problem.domain, out)
+        try:
+            pictures(problem, archive, problem.final or problem.domain, out)
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
+            say(f"the pictures are not written: {error.strerror}: {out}")
         found["pictures"] = [str(out / name) for name in (COLLAGE, HEATMAP) if (out / name).exists()]
     return found
 
@@ -30,10 +38,10 @@ def finish(problem: Problem[Any], result: Result, out: Path | None) -> dict[str,
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
     """Collage and heat map; the re-scored archive where there is one."""
     from dqd.figures import collage, draw, panels
-    from dqd.storage.durable import replace_file
+    from dqd.storage.durable import make_folder, replace_file
 
     arrays = archive.arrays()
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     if judge is problem.final:
         replace_file(out / RESCORED, arrays)
     if len(problem.labels) > 3:

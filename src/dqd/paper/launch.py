@@ -20,7 +20,8 @@ from typing import Any
 
 from dqd.paper.layout import ENTRIES, SUITE, trial_folder
 from dqd.paper.pools import Progress, accelerator, run_on_cluster, run_on_cpu, run_on_device
-from dqd.paper.suites import Suite
+from dqd.paper.suites import Entry, Suite
+from dqd.paper.trials import damage, remove_damaged
 from dqd.safe import load_json
 from dqd.storage import durable
 from dqd.storage.lock import Lock
@@ -52,12 +53,13 @@ def reproduce(
         raise FileExistsError(f"--out: expected a folder, {folder} is a file")
     with _alone(folder):
         _claim(folder, suite)
-    tasks = [
+    wanted = [
         (entry, trial)
         for entry in suite.entries
         for trial in (range(entry.trials) if trial_index is None else [trial_index])
-        if trial < entry.trials and not trial_folder(folder, entry.id, trial).exists()
+        if trial < entry.trials
     ]
+    tasks = [(entry, trial) for entry, trial in wanted if not _is_there(folder, entry, trial, say)]
     total = sum(entry.trials for entry in suite.entries)
     if tasks:
         on_device = cluster is None and device != "cpu" and (accelerator() or device == "gpu")
@@ -78,6 +80,19 @@ def reproduce(
     return all(trial_folder(folder, entry.id, t).exists() for entry in suite.entries for t in range(entry.trials))
 
 
+def _is_there(folder: Path, entry: Entry, trial: int, say: Callable[[str], None]) -> bool:
+    """Whether a trial is as it was written. A damaged one is removed."""
+    place = trial_folder(folder, entry.id, trial)
+    if place.exists() and not damage(place):
+        return True
+    durable.refuse_links(folder, place)
+    with _alone(folder):
+        why = remove_damaged(place)
+    if why:
+        say(f"dqd: {entry.id}/{place.name} is damaged ({why}); it is run again")
+    return place.exists()
+
+
 # The folder -----------------------------------------------------------------------------------------------------------
 
 
@@ -85,6 +100,7 @@ def reproduce(
 def _alone(folder: Path) -> Iterator[None]:
     """suite.json is read and written by one process at a time: the tasks of an array share it."""
     durable.make_folder(folder)
+    durable.refuse_links(folder, folder / LOCK)
     lock = Lock(folder / LOCK)
     try:
         lock.take(wait=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from dqd.compiler import cache
 from dqd.paper.layout import trial_folder
 from dqd.paper.presets import make_domain, preset
 from dqd.paper.suites import Entry
+from dqd.storage import durable, record
 
 CURVE_ROWS = 100  # lines of metrics per trial
 
@@ -26,19 +27,33 @@ def run_trial(folder: Path, entry: Entry, trial: int) -> None:
 
 
 def run_trial_once(folder: Path, entry: Entry, trial: int) -> None:
-    """One trial, unless somebody else has written it, or does so meanwhile.
-
-    Other machines may share the folder, and a worker that is lost may have been about to.
-    """
-    written = trial_folder(folder, entry.id, trial)
-    if written.exists():
-        return
-    cache.enable()
-    try:
+    """One trial, unless somebody else has written it."""
+    if not trial_folder(folder, entry.id, trial).exists():
+        cache.enable()
         run_trial(folder, entry, trial)
-    except OSError:
-        if not written.exists():
-            raise
+
+
+def damage(place: Path) -> str:
+    """What is wrong with the record of a trial; nothing is an empty answer."""
+    record.check_format(place)  # another version's is not damaged
+    try:
+        record.verify(record.step_folders(place)[0])
+    except record.DamagedError as error:
+        return str(error)
+    except (IndexError, FileNotFoundError):
+        return "it holds no checkpoint"
+    return ""
+
+
+def remove_damaged(place: Path) -> str:
+    """Remove a trial if it is damaged, and say why; alone in the folder, so that nobody has run it again meanwhile."""
+    if not place.exists() or not (why := damage(place)):
+        return ""
+    others = {path.name for path in place.iterdir()} - {record.CONFIG, record.STEPS}
+    if others:
+        raise FileExistsError(f"{place} is damaged, and holds what is not a trial's ({min(others)}); move it away")
+    durable.remove_folder(place)
+    return why
 
 
 def compile_entry(entry: Entry, trials: list[int]) -> None:
@@ -98,7 +113,7 @@ def _options(entry: Entry) -> dict[str, Any]:
     return {"x0": jnp.zeros(entry.n), "iterations": entry.iterations}
 
 
-@contextmanager
+@contextlib.contextmanager
 def _precision(name: str) -> Iterator[None]:
     import jax
 
@@ -107,5 +122,7 @@ def _precision(name: str) -> Iterator[None]:
 
 
 def _write(folder: Path, entry: Entry, trial: int, result: Any) -> None:
-    about = {"cell": entry.id, "trial": trial}
-    result.save(trial_folder(folder, entry.id, trial), solutions=trial == 0, rows=CURVE_ROWS, about=about)
+    """Others may run the same trial, on another machine or as a worker that was thought lost: the first one wins."""
+    place, about = trial_folder(folder, entry.id, trial), {"cell": entry.id, "trial": trial}
+    with contextlib.suppress(FileExistsError):
+        result.save(place, solutions=trial == 0, rows=CURVE_ROWS, about=about)

@@ -9,52 +9,50 @@ from __future__ import annotations
 import csv
 import json
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dqd.safe.files import MAX_ARRAYS, MAX_HEADER_BYTES
+from dqd.storage import durable
 
 if TYPE_CHECKING:
     from dqd.saved.archive import SavedArchive
 
 Source = str | os.PathLike[str]
+Write = Callable[[Path], Any]
 
 
 def save(archive: SavedArchive, path: Source, *, solutions: bool = True) -> Path:
     """Write an archive: .parquet, .csv, .npz or .safetensors. It is written aside and renamed: whole or absent."""
-    writers = {".parquet": _to_parquet, ".csv": _to_csv, ".npz": _to_npz, ".safetensors": _to_safetensors}
-    write, target = by_suffix(path, writers), Path(path)
+    contents = {
+        ".parquet": _parquet,
+        ".csv": _csv,
+        ".npz": _npz,
+        ".safetensors": lambda archive, solutions: archive.arrays(solutions),
+    }
+    content, target = by_suffix(path, contents)(archive, solutions), Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; give a file name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=f".{target.name}-", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
     try:
-        write(archive, aside, solutions)
-        Path(aside).chmod(0o644)
-        Path(aside).replace(target)
-    except BaseException as error:
-        Path(aside).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:
-            raise OSError(
-                error.errno, f"could not write the archive: {os.strerror(error.errno)}", str(target)
-            ) from error
-        raise
+        durable.make_folder(target.parent)
+        durable.replace_file(target, content)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        words = f"could not write the archive: {os.strerror(error.errno)}"
+        raise OSError(error.errno, words, str(target)) from error
     return target
 
 
-def _to_safetensors(archive: SavedArchive, path: str, solutions: bool) -> None:
-    from safetensors.numpy import save_file
+def _npz(archive: SavedArchive, solutions: bool) -> Write:
+    def write(path: Path) -> None:
+        with path.open("wb") as file:  # to a name that does not end in .npz, NumPy would add that
+            np.savez(file, allow_pickle=False, **archive.arrays(solutions))
 
-    save_file({name: np.ascontiguousarray(array) for name, array in archive.arrays(solutions).items()}, path)
-
-
-def _to_npz(archive: SavedArchive, path: str, solutions: bool) -> None:
-    np.savez(path, allow_pickle=False, **archive.arrays(solutions))
+    return write
 
 
 def _too_wide(columns: Mapping[str, Any]) -> ValueError:
@@ -64,20 +62,23 @@ def _too_wide(columns: Mapping[str, Any]) -> ValueError:
     )
 
 
-def _to_csv(archive: SavedArchive, path: str, solutions: bool) -> None:
+def _csv(archive: SavedArchive, solutions: bool) -> Write:
     columns = archive.columns(solutions)
     if len(",".join(columns)) + 1 >= MAX_HEADER_BYTES:
         raise _too_wide(columns)
-    with Path(path).open("w", newline="") as file:
-        file.write(f"# {json.dumps(_about(archive, solutions))}\n")
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(columns)
-        rows.writerows(
-            zip(*(column.tolist() for column in columns.values()), strict=True)
-        )  # Python floats: every digit
+
+    def write(path: Path) -> None:
+        with path.open("w", newline="") as file:
+            file.write(f"# {json.dumps(_about(archive, solutions))}\n")
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(columns)
+            numbers = (column.tolist() for column in columns.values())  # Python floats: every digit
+            rows.writerows(zip(*numbers, strict=True))
+
+    return write
 
 
-def _to_parquet(archive: SavedArchive, path: str, solutions: bool) -> None:
+def _parquet(archive: SavedArchive, solutions: bool) -> Write:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -88,14 +89,8 @@ def _to_parquet(archive: SavedArchive, path: str, solutions: bool) -> None:
         raise _too_wide(columns)
     fields = [pyarrow.field(name, pyarrow.from_numpy_dtype(c.dtype), nullable=False) for name, c in columns.items()]
     schema = pyarrow.schema(fields, metadata={"dqd": json.dumps(_about(archive, solutions))})
-    pyarrow.parquet.write_table(
-        pyarrow.table(columns, schema=schema),
-        path,
-        compression="none",
-        use_dictionary=False,
-        write_statistics=False,
-        write_page_checksum=True,
-    )
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
+    return lambda path: pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), path, **plain)
 
 
 def _about(archive: SavedArchive, solutions: bool) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dqd.storage.lock import Lock
 Content = bytes | str | Mapping[str, np.ndarray]  # of a file: bytes, text, or arrays to be written as safetensors
 
 TEMPORARY = ".dqd-"  # what is being written, or removed, has a name that begins so
-OURS = re.compile(re.escape(TEMPORARY) + r"(?P<token>[0-9a-f]{16})(\.lock|\.gone)?-(?P<name>.+)", re.DOTALL)
+OURS = re.compile(re.escape(TEMPORARY) + r"(?P<token>[0-9a-f]{16})(\.lock)?-(?P<name>.+)", re.DOTALL)
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename over something else answers
 KINDS = {
     "bool": "BOOL",
@@ -113,9 +113,8 @@ def temporary(target: Path) -> Iterator[Path]:
     try:
         yield aside
     finally:
-        with contextlib.suppress(OSError):
-            _remove(aside)
-        lock.path.unlink(missing_ok=True)
+        _remove(aside)
+        _remove(lock.path)
         lock.close()
 
 
@@ -134,6 +133,16 @@ def make_folder(path: Path) -> None:
             if not path.is_dir():
                 raise
         sync_folder(path.parent)
+
+
+def refuse_links(root: Path, path: Path) -> None:
+    """What is written below `root` lies there: through a link it could be anybody's. The root itself may be a link."""
+    while path != root:
+        if path.is_symlink():
+            raise FileExistsError(
+                f"{path} is a link; nothing is written through it: move what it leads to here, or away"
+            )
+        path = path.parent
 
 
 def sync_folder(path: Path) -> None:
@@ -166,7 +175,7 @@ def _clean(path: Path, token: str, name: str) -> None:
         lock = Lock(_aside(target, f"{token}.lock"), flags=0)
     try:
         if lock is None or (lock.take() == "ours" and lock.in_place()):
-            gone = _aside(target, f"{token}.gone")
+            gone = _aside(target, secrets.token_hex(8))
             os.rename(path, gone)
             _remove(gone)
     finally:
@@ -179,11 +188,12 @@ def _aside(target: Path, token: str) -> Path:
 
 
 def _remove(path: Path) -> None:
-    """A file, or a folder and all that is in it; of a link, the link alone."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+    """A file, or a folder and all that is in it; of a link, the link alone. What cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def digest_of(path: Path) -> str:

@@ -41,7 +41,7 @@ from dqd.storage.manifest import Checkpoint, DamagedError, to_lines, verify, wri
 from dqd.storage.settings import describe as describe
 
 CONFIG, LOCK, STEPS, VIEWS, FAILURES = "config.json", "lock", "steps", "views", "failures.jsonl"
-ATTEMPTS = 3  # to save a run: another machine that does not see our locks may take what is half written for a leftover
+ATTEMPTS = 10  # to save a run: another machine that does not see our locks may take what is half written for a leftover
 
 T = TypeVar("T")
 
