@@ -7,8 +7,8 @@ A *space* turns solutions into latents, a *generator* latents into images, *scor
 
 from dqd.domains.problem import Problem
 from dqd.latent.cutouts import Cutouts
-from dqd.latent.domain import Generator, LatentDomain, Scorer, images_per_pass
-from dqd.latent.reevaluate import reevaluate
+from dqd.latent.domain import Generator, LatentDomain, Scorer, by_device
+from dqd.latent.reevaluate import reevaluate, with_judges
 from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Space",
     "Sphere",
     "Whitened",
-    "images_per_pass",
+    "by_device",
     "reevaluate",
+    "with_judges",
 ]
