@@ -52,7 +52,7 @@ def test_mistakes_are_answered_with_what_there_is():
         (lambda: settings("lsi-digits", "omg-mega"), "unknown algorithm for lsi-digits 'omg-mega'"),
         (lambda: make_problem("lsi-digits", weights="x"), "unknown option of lsi-digits 'weights'"),
         (lambda: make_problem("lsi-digits", 20), "n: a solution of lsi-digits has 16 numbers, got 20"),
-        (lambda: make_problem("lsi-stylegan"), "weights: lsi-stylegan needs it"),
+        (lambda: make_problem("lsi-stylegan"), "weights: lsi-stylegan needs those of StyleGAN and CLIP"),
         (lambda: make_problem("arm", objective="age"), "objective: only latent domains"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -29,7 +29,6 @@ class Latent:
     module: str
     options: tuple[str, ...]
     settings: Settings  # by algorithm
-    required: tuple[str, ...] = ()
     gpu: int = ITERATIONS  # iterations unless told otherwise
     cpu: int = ITERATIONS
 
@@ -70,10 +69,8 @@ LATENT: dict[str, Latent] = {
         "dqd.latent.problems.stylegan_clip",
         (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
         _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
-        required=("weights",),
     ),
 }
-RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has another word for them
 
 
 def make_problem(
@@ -92,18 +89,12 @@ def make_problem(
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         check_known(f"option of {domain}", name, row.options)
-    for name in row.required:
-        if name not in given:
-            raise ValueError(f"{name}: {domain} needs it (on the command line --{name}); docs/latent.md says more")
     from dqd.latent import Cutouts, with_judges
 
-    names = RENAMED.get(domain, {})
-    problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
-    changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}
-    if images is not None:
-        changes["images"] = images
-    if cutouts is not None:
-        changes["cutouts"] = Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
+    problem = importlib.import_module(row.module).build(**given)
+    crops = None if cutouts is None else Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
+    common = {"images": images, "norm_penalty": norm_penalty, "cutouts": crops}
+    changes: dict[str, Any] = {name: value for name, value in common.items() if value is not None}
     final = None if problem.final is None else replace(problem.final, **changes)
     return with_judges(replace(problem, domain=replace(problem.domain, **changes), final=final))
 

@@ -83,12 +83,11 @@ class Strokes:
 
 
 def build(
-    objective: str | None = None,
-    measures: Sequence[str] | None = None,
+    objective: str = OBJECTIVE,
+    measures: Sequence[str] = MEASURES,
     *,
-    space: str | None = None,
-    resolution: int | None = None,
-    norm_penalty: float = 0.0,
+    space: str = "p",
+    resolution: int = RESOLUTION,
 ) -> Problem[LatentDomain]:
     """The problem of a map of digits: 16 numbers become an image of 28 x 28 pixels.
 
@@ -96,33 +95,31 @@ def build(
     and 0 a chance of e^-10. The networks come with the package.
 
     Args:
-        objective: a score, by default "digit-3": how surely the classifier reads a 3. SCORES lists all of them with
+        objective: a score; "digit-3": how surely the classifier reads a 3. SCORES lists all of them with
             their units; a minus in front negates one.
-        measures: scores, by default "ink" and "slant".
-        space: "p" (default) stays within 2 standard deviations of what the generator was trained on; "free" does not;
+        measures: scores, one for each axis of the grid.
+        space: "p" stays within 2 standard deviations of what the generator was trained on; "free" does not;
             "sphere" keeps solutions on the sphere of radius sqrt(16).
-        resolution: cells along each measure, by default 100.
-        norm_penalty: times the mean square of a solution, to subtract from the objective.
+        resolution: cells along each measure.
 
         >>> problem = build("digit-8", ["width", "-slant"], resolution=20)
         >>> problem.grid.lower, problem.x0.shape, problem.domain.render(problem.x0[None]).shape
         ((2.0, -1.2), (16,), (1, 28, 28, 3))
     """
     tensors = _tensors()
-    chosen = known("space", space or "p", _spaces())
+    chosen = known("space", space, _spaces())
     domain = LatentDomain(
         chosen,
         Decoder(_layers("decoder", tensors)),
         (Classifier(_layers("classifier", tensors)), Strokes()),
-        OBJECTIVE if objective is None else objective,
-        tuple(MEASURES if measures is None else measures),
+        objective,
+        tuple(measures),
         stored=STORED,
-        norm_penalty=norm_penalty,
         images=256,
     )
     return Problem(
         domain,
-        grid(domain.measures, SCORES, resolution or RESOLUTION),
+        grid(domain.measures, SCORES, resolution),
         x0=jnp.ones(chosen.n) if space == "sphere" else jnp.zeros(chosen.n),
         title=f"Digits by {' and '.join(domain.measures)}",
         labels=(f"100 + 10 x {label(domain.objective, SCORES)}", *(label(name, SCORES) for name in domain.measures)),

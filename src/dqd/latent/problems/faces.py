@@ -57,7 +57,7 @@ def build(
     resolution: int = RESOLUTION,
     preview: bool | int | None = None,
     dtype: str | None = None,
-    source: str | os.PathLike[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
 ) -> Problem[LatentDomain]:
     """The map of faces with the best `objective` for all combinations of `measures`.
 
@@ -73,12 +73,12 @@ def build(
         resolution: cells along each measure.
         preview: search with a preview of 256 pixels (True), or of 128; False: with the full network. Default: on a CPU.
         dtype: of the networks; default float32 on a CPU, bfloat16 on a GPU.
-        source: folder of the weights; default: where `dqd fetch faces` put them.
+        weights: their folder; default: where `dqd fetch faces` put them.
     """
     for kind, name in (("objective", objective), *(("measure", name) for name in measures)):
         check_known(kind, name.removeprefix("-"), SCORES)
     check_known("space", space, SPACES)
-    folder = None if source is None else Path(source)
+    folder = None if weights is None else Path(weights)
     pixels = _pixels(by_device(cpu=True, gpu=False) if preview is None else preview)
     dtype = dtype or by_device(cpu="float32", gpu="bfloat16")
     full = generator(dtype=dtype, source=folder)

@@ -66,7 +66,6 @@ def build(
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
     dtype: str | None = None,
-    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
 
@@ -77,7 +76,6 @@ def build(
             luck, and `problem.judged` asks again with eight other draws. By default the noise is the same for all.
         proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
         dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
-        images: per pass, which bounds memory.
     """
     wanted = known("prompt set", prompts, PROMPTS)
     objective = wanted.objective if objective is None else objective
@@ -100,7 +98,6 @@ def build(
         resolution=resolution,
         fresh_noise=fresh_noise,
         proper_preprocessing=proper_preprocessing,
-        images=images,
     )
 
 
@@ -132,7 +129,6 @@ def assemble(
     resolution: int = 200,
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
-    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of networks at hand."""
     texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
@@ -147,7 +143,7 @@ def assemble(
         f"-{prompts.objective}",
         prompts.measures,
         stored=STORED,
-        images=images or by_device(cpu=4, gpu=MOST_IMAGES),
+        images=by_device(cpu=4, gpu=MOST_IMAGES),
         fresh=fresh_noise,
     )
     k = len(prompts.measures)
