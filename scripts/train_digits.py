@@ -1,4 +1,4 @@
-"""Train the networks of `lsi-digits` and write src/dqd/domains/latent/digits.safetensors.
+"""Train the networks of `lsi-digits` and write src/dqd/latent/problems/digits.safetensors.
 
     python scripts/train_digits.py            # a few minutes on two cores; needs scikit-learn
 
@@ -26,7 +26,7 @@ from dqd.latent.problems.digits import SIZE, forward, logits
 from dqd.latent.spaces import Whitened
 
 LATENT, BATCH = 16, 128
-TARGET = Path(__file__).parents[1] / "src" / "dqd" / "domains" / "latent" / "digits.safetensors"
+TARGET = Path(__file__).parents[1] / "src" / "dqd" / "latent" / "problems" / "digits.safetensors"
 
 
 def draw(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from dqd.latent.generators import stylegan, stylegan2
+from dqd.latent.generators import convolutions, stylegan, stylegan2
 from dqd.latent.scorers.tokenizer import NUM_MERGES
 from dqd.latent.weights import clip_weights
 
@@ -22,7 +22,7 @@ def stylegan1_state(resolution=16):
     """With the blur's kernels, as the port's state dict has them."""
     state = as_torch(stylegan.random_tensors(resolution, **TINY))
     blur = torch.tensor([[1.0, 2, 1], [2, 4, 2], [1, 2, 1]])[None, None] / 16
-    sizes = stylegan.sizes(resolution)[1:]
+    sizes = convolutions.sizes(resolution)[1:]
     return state | {f"g_synthesis.blocks.{size}x{size}.conv0_up.intermediate.kernel": blur for size in sizes}
 
 

@@ -1,11 +1,11 @@
 """Latent domains by name: settings, options, and what is provisional."""
 
-import dataclasses
 import errno
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from dqd.latent.reevaluate import SALTS
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -13,6 +13,7 @@ import dqd
 from dqd import illuminate
 from dqd.cli import app
 from dqd.figures import draw
+from dqd.latent import Cutouts, with_judges
 from dqd.latent import presets as latent
 from dqd.latent.ascent import ascend
 from dqd.latent.finish import finish
@@ -54,7 +55,7 @@ def test_mistakes_are_answered_with_what_there_is():
         (lambda: settings("lsi-digits", "omg-mega"), "unknown algorithm for lsi-digits 'omg-mega'"),
         (lambda: make_problem("lsi-digits", weights="x"), "unknown option of lsi-digits 'weights'"),
         (lambda: make_problem("lsi-digits", 20), "n: a solution of lsi-digits has 16 numbers, got 20"),
-        (lambda: make_problem("lsi-stylegan"), "weights: lsi-stylegan needs it"),
+        (lambda: make_problem("lsi-stylegan"), "weights: lsi-stylegan needs those of StyleGAN and CLIP"),
         (lambda: make_problem("arm", objective="age"), "objective: only latent domains"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -66,21 +67,22 @@ def test_common_options_reach_the_domain():
     assert (problem.domain.images, problem.domain.norm_penalty, problem.domain.cutouts.count) == (5, 0.5, 3)
     assert problem.domain.cutouts.size == 28
     assert problem.grid.shape == (9, 9)
-    assert (problem.final, problem.salts) == (problem.domain, latent.SALTS)  # luck with the crops is taken away
+    assert (problem.final, problem.salts) == (problem.domain, SALTS)  # luck with the crops is taken away
     plain = make_problem("lsi-digits", norm_penalty=0.5)
     assert plain.domain.cutouts is plain.final is None
 
 
-def test_with_fresh_noise_elites_are_judged_again():
-    import dataclasses
-
+@pytest.mark.parametrize("luck", [{"fresh": True}, {"cutouts": Cutouts(2, 5)}])
+def test_elites_that_may_be_lucky_are_judged_again_under_other_salts(luck):
     problem = make_problem("lsi-digits")
-    noisy = dataclasses.replace(problem, domain=dataclasses.replace(problem.domain, fresh=True))
-    finished = latent._finished(noisy, {"images": 7})
-    assert finished.final is finished.domain
-    assert finished.salts == latent.SALTS
-    assert 0 not in finished.salts  # the draws that the search has seen
-    assert finished.domain.images == 7
+    assert with_judges(problem) is problem
+    noisy = replace(problem, domain=replace(problem.domain, **luck))
+    assert with_judges(noisy).final is noisy.domain
+    better = replace(noisy.domain, norm_penalty=1.0)  # as the full network judges what a preview found
+    for judged in (with_judges(noisy), with_judges(replace(noisy, final=better))):
+        assert [judge.salt for judge in judged.judges] == list(SALTS)
+        assert noisy.domain.salt not in SALTS
+    assert judged.judges[0].norm_penalty == 1.0
 
 
 def test_the_papers_own_problems_are_as_before():
@@ -91,8 +93,6 @@ def test_the_papers_own_problems_are_as_before():
 
 
 def test_adam_climbs_to_the_top_of_a_sphere_and_stays_within_bounds():
-    import dataclasses
-
     problem = make_problem("lp-sphere", 4, 10)
     said = []
     found = ascend(problem, 120, learning_rate=0.1, say=lambda done, best: said.append((done, best)))
@@ -102,16 +102,14 @@ def test_adam_climbs_to_the_top_of_a_sphere_and_stays_within_bounds():
     assert said[-1][1] == pytest.approx(found.objective, abs=1e-3)
     assert len(found.history) == 120
     assert found.history[0] == pytest.approx(91.84, abs=0.01)
-    held = ascend(dataclasses.replace(problem, bounds=(-1.0, 1.0)), 60, learning_rate=0.1)
+    held = ascend(replace(problem, bounds=(-1.0, 1.0)), 60, learning_rate=0.1)
     assert held.solution.tolist() == jnp.ones(4).tolist()
 
 
 def test_what_adam_found_is_judged_by_the_final_judge():
-    import dataclasses
-
     problem = make_problem("lsi-digits")
-    stern = dataclasses.replace(problem.domain, objective="-ink", measures=("ink", "slant"))
-    found = ascend(dataclasses.replace(problem, final=stern, salts=(1, 2)), 1)
+    stern = replace(problem.domain, objective="-ink", measures=("ink", "slant"))
+    found = ascend(replace(problem, final=stern, salts=(1, 2)), 1)
     assert found.objective == pytest.approx(100 - 10 * float(found.measures[0]), rel=1e-4)
 
 
@@ -197,7 +195,7 @@ def test_options_of_optimize_that_do_not_fit_are_named(tmp_path, given, words):
 def test_provisional_scores_are_judged_again_and_kept(tmp_path, monkeypatch, capsys):
     problem = make_problem("lsi-digits", resolution=8)
     judge = replace(problem.domain, norm_penalty=0.3)  # elites far out lose; measures stay as they were
-    problem = dataclasses.replace(problem, final=judge)
+    problem = replace(problem, final=judge)
     result = illuminate(problem, preset("lsi-digits", "cma-mega-adam"), iterations=3)
     out, ours = tmp_path / "run", tmp_path / "ours"
     out.mkdir()

@@ -273,7 +273,7 @@ def test_an_error_while_writing_counts(tmp_path, monkeypatch):
 
     monkeypatch.setattr(record, "write_step", fail)
     with pytest.raises(OSError, match="No space left"):
-        trials.run_trial_once(tmp_path, tiny("arm.map-elites").cells[0], 0)
+        trials.run_trial_once(tmp_path, tiny("arm.map-elites").entries[0], 0)
 
 
 @pytest.mark.parametrize("damaged", ["archive", "manifest", "empty"])

@@ -40,14 +40,16 @@ def rejudged(
         rows: solutions per call, which bounds memory and the time between two reports.
         say: told how many of how many elites are done.
 
-    Example: the search rounded what the judge does not.
+    Two elites that a rough judge took for different, and for equally good:
 
-        >>> exact = dqd.domains.FunctionDomain(lambda x: (-jnp.abs(x[0]), x))
-        >>> rough = dqd.domains.FunctionDomain(lambda x: (-jnp.round(jnp.abs(x[0])), x))
-        >>> grid = dqd.Grid(lower=[0], upper=[2], shape=[2])
-        >>> found = dqd.illuminate(rough, dqd.map_elites(0.3), grid, x0=[0.4], iterations=3, progress=False)
-        >>> float(found.archive.best), float(rejudged(found.archive, [exact]).best) < 0
-        (-0.0, True)
+        >>> from dqd.domains import FunctionDomain
+        >>> from dqd.tessellations.grid import Grid
+        >>> solutions = jnp.array([[0.9], [1.1]])
+        >>> believed = Evaluation(objective=jnp.array([5.0, 5.0]), measures=jnp.array([[0.5], [1.5]]))
+        >>> archive, _ = Archive.empty(Grid([0], [2], [2]), 1).add(solutions, believed)
+        >>> again = rejudged(archive, [FunctionDomain(lambda x: (10 * x[0], jnp.ones(1)))])
+        >>> len(archive), len(again), float(again.best)
+        (2, 1, 11.0)
     """
     elites, dtype = archive.elites, archive.solutions.dtype
     tessellation = jax.tree.map(jnp.array, archive.tessellation)  # a copy: to be donated

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from dqd.latent.domain import Generator as Generator
     from dqd.latent.domain import LatentDomain as LatentDomain
     from dqd.latent.domain import Scorer as Scorer
-    from dqd.latent.domain import images_per_pass as images_per_pass
+    from dqd.latent.domain import by_device as by_device
     from dqd.latent.judgement import reevaluate as reevaluate
+    from dqd.latent.judgement import with_judges as with_judges
     from dqd.latent.spaces import Extended as Extended
     from dqd.latent.spaces import Identity as Identity
     from dqd.latent.spaces import Mapped as Mapped
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "dqd.domains.problem": ("Problem",),
     "dqd.latent.cutouts": ("Cutouts",),
-    "dqd.latent.domain": ("Generator", "LatentDomain", "Scorer", "images_per_pass"),
-    "dqd.latent.judgement": ("reevaluate",),
+    "dqd.latent.domain": ("Generator", "LatentDomain", "Scorer", "by_device"),
+    "dqd.latent.judgement": ("reevaluate", "with_judges"),
     "dqd.latent.spaces": ("Extended", "Identity", "Mapped", "Space", "Sphere", "Whitened"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

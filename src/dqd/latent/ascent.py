@@ -25,7 +25,8 @@ CHUNK = 50  # iterations between two reports
 class Ascent:
     """The best solution on the way, and the stored objective at every step.
 
-    Where scores were provisional, `objective` and `measures` are what the problem's final judge says.
+    Where scores were provisional, `objective` and `measures` are what the problem's judges say; `history` is what the
+    search believed.
     """
 
     solution: np.ndarray  # (n,)
@@ -41,7 +42,24 @@ def ascend(
     learning_rate: float = 0.01,
     say: Callable[[int, float], None] = lambda done, best: None,
 ) -> Ascent:
-    """`iterations` steps of Adam from x0, kept within the bounds. `say` is told the steps done and the best so far."""
+    """The best solution on the way of Adam from x0, uphill on the objective alone.
+
+        x <- clip(x + Adam(gradient of the raw objective), bounds)
+
+    A step costs one image and one pull-back. Measures are only reported. Where the scores of the problem are
+    provisional, its judges have the last word on what was found.
+
+    Args:
+        problem: what to climb, and from where.
+        iterations: steps.
+        learning_rate: about the length of a step in every number of a solution, in the space's own units.
+        say: told, every 50 steps, the steps done and the best stored objective so far.
+
+        >>> from dqd.latent.problems import digits
+        >>> found = ascend(digits.build("ink"), iterations=20, learning_rate=0.1)
+        >>> bool(found.history[-1] > found.history[0]), found.solution.shape
+        (True, (16,))
+    """
     x = jnp.asarray(problem.x0)
     lower, upper = problem.bounds or (-jnp.inf, jnp.inf)
     state = (x, optax.adam(learning_rate).init(x), x, jnp.asarray(-jnp.inf, x.dtype))

@@ -15,11 +15,25 @@ from dqd.types import pytree, static
 
 @pytree
 class Cutouts:
-    """`count` square crops of each image, resized to size x size pixels."""
+    """`count` crops of each image, of its own aspect, resized to size x size pixels; a score is the mean over them.
+
+    A crop's share of the area is drawn uniformly, a ~ U(smallest, largest), it is sqrt(a) times as high and as wide as
+    the image, and lies anywhere in it with equal chance. Scorers look at `count` times as many images, the generator
+    paints as many as before.
+
+    Args:
+        count: crops per image.
+        size: pixels of a crop's side; what the scorers take, such as 224 for CLIP.
+        smallest, largest: shares of the image's area, in (0, 1].
+
+        >>> crops = Cutouts(count=3, size=4).crops(jnp.ones((2, 1, 8, 8)), jax.random.split(jax.random.key(0), 2))
+        >>> crops.shape
+        (6, 1, 4, 4)
+    """
 
     count: int = static(default=8)
     size: int = static(default=224)
-    smallest: float = 0.7  # share of the image's area
+    smallest: float = 0.7
     largest: float = 0.9
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ luckiest of many; `reevaluate` with another salt shows what they are worth.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,8 @@ from dqd.inputs.names import check_known
 from dqd.latent.cutouts import Cutouts
 from dqd.latent.spaces import Space
 from dqd.types import Evaluation, pytree, static
+
+T = TypeVar("T")
 
 
 class Generator(Protocol):
@@ -60,10 +62,50 @@ class Scorer(Protocol):
 
 @pytree
 class LatentDomain(Domain):
-    """Objective and measures are names of scores; with a minus in front, such as "-age", they are negated.
+    """A domain made of a space, a generator and scorers, with objective and measures chosen among the scores by name.
 
-    The raw objective is score - norm_penalty * mean(x^2); the archive stores scale * raw + offset, `stored` being
-    (scale, offset).
+        raw objective = score(image) - norm_penalty * mean(x^2)         image = generator(space(x))
+        stored        = scale * raw objective + offset
+
+    Evaluating b solutions costs b images, and a pass of those scorers alone whose names are asked for. Their jacobians
+    cost 1 + k pull-backs more, k being the number of measures. Weights are data: domains that differ in them, in `salt`
+    or in `norm_penalty` share one compiled program.
+
+    Args:
+        space: turns solutions (n,) into latents.
+        generator: turns latents into images with values in about [-1, 1].
+        scorers: judge images; no two scores may have the same name.
+        objective: the score to maximise. With a minus in front, such as "-age", it is minimised.
+        measures: the scores to spread over, in the order of the grid's axes; a minus negates here, too.
+        stored: (scale, offset) of what the archive stores, such as (10, 100) for a log-probability on the scale of the
+            paper's tables. Algorithms follow the gradient of the raw objective.
+        images: how many go through the networks at once, which bounds memory. A pass with gradients takes
+            images // (1 + k) solutions. Values do not depend on it beyond rounding.
+        fresh: give every solution noise of its own, which follows from its bits and the salt; otherwise the generator's
+            fixed noise serves all. Scores are then partly luck: judge elites again under other salts (`reevaluate`).
+        salt: a whole number; another one means other noise and other cut-outs for the same solution.
+        norm_penalty: in units of the score per mean square of a solution; it keeps a free search near the origin.
+        cutouts: judge an image by the mean of random crops of it.
+
+    A generator that paints four grey pixels, and their mean and spread as scores:
+
+        >>> from dqd.latent import Identity
+        >>> @pytree
+        ... class Four:
+        ...     latent_shape, resolution = (4,), 2
+        ...     def images(self, latents, key):
+        ...         return jnp.tanh(latents).reshape(-1, 1, 2, 2)
+        >>> @pytree
+        ... class Light:
+        ...     names = ("brightness", "contrast")
+        ...     def scores(self, images):
+        ...         return jnp.stack([images.mean((1, 2, 3)), images.std((1, 2, 3))], axis=1)
+        >>> domain = LatentDomain(Identity(4), Four(), (Light(),), "contrast", ("brightness",), stored=(100.0, 0.0))
+        >>> found = domain.evaluate(jnp.array([[9.0, 9.0, -9.0, -9.0], [9.0, 9.0, 9.0, 9.0]]))
+        >>> found.objective.tolist(), found.measures.tolist()
+        ([100.0, 0.0], [[0.0], [1.0]])
+        >>> domain.render(jnp.array([[9.0, 9.0, -9.0, -9.0]]))[0, :, :, 0].tolist()
+        [[255, 255], [0, 0]]
     """
 
     space: Space
@@ -72,8 +114,8 @@ class LatentDomain(Domain):
     objective: str = static()
     measures: tuple[str, ...] = static()
     stored: tuple[float, float] = static(default=(1.0, 0.0))
-    images: int = static(default=64)  # per pass
-    fresh: bool = static(default=False)  # noise
+    images: int = static(default=64)
+    fresh: bool = static(default=False)
     salt: int = 0
     norm_penalty: float = 0.0
     cutouts: Cutouts | None = None
@@ -160,8 +202,8 @@ class LatentDomain(Domain):
         return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
 
 
-def images_per_pass(cpu: int, gpu: int) -> int:
-    """The `images` for the device at hand."""
+def by_device(cpu: T, gpu: T) -> T:
+    """What suits the device at hand, such as the `images` that it has memory for."""
     return cpu if jax.default_backend() == "cpu" else gpu
 
 

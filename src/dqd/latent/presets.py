@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 ITERATIONS = 10_000  # of every published trial
 ALGORITHM = "cma-mega-adam"  # the paper's best in latent spaces
-SALTS = tuple(range(1, 9))  # fresh noise and crops: draws by which elites are judged at the end
 
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -30,7 +29,6 @@ class Latent:
     module: str
     options: tuple[str, ...]
     settings: Settings  # by algorithm
-    required: tuple[str, ...] = ()
     gpu: int = ITERATIONS  # iterations unless told otherwise
     cpu: int = ITERATIONS
 
@@ -71,10 +69,8 @@ LATENT: dict[str, Latent] = {
         "dqd.latent.problems.stylegan_clip",
         (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
         _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
-        required=("weights",),
     ),
 }
-RENAMED = {"lsi-faces": {"weights": "source"}}  # options whose builder has another word for them
 
 
 def make_problem(
@@ -93,35 +89,19 @@ def make_problem(
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         check_known(f"option of {domain}", name, row.options)
-    for name in row.required:
-        if name not in given:
-            raise ValueError(f"{name}: {domain} needs it (on the command line --{name}); docs/latent.md says more")
-    names = RENAMED.get(domain, {})
-    problem = importlib.import_module(row.module).build(**{names.get(name, name): given[name] for name in given})
-    changes: dict[str, Any] = {} if norm_penalty is None else {"norm_penalty": norm_penalty}
-    if images is not None:
-        changes["images"] = images
-    if cutouts is not None:
-        from dqd.latent import Cutouts
+    from dqd.latent import Cutouts, with_judges
 
-        changes["cutouts"] = Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
-    return _finished(problem, changes)
+    problem = importlib.import_module(row.module).build(**given)
+    crops = None if cutouts is None else Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
+    common = {"images": images, "norm_penalty": norm_penalty, "cutouts": crops}
+    changes: dict[str, Any] = {name: value for name, value in common.items() if value is not None}
+    final = None if problem.final is None else replace(problem.final, **changes)
+    return with_judges(replace(problem, domain=replace(problem.domain, **changes), final=final))
 
 
 def iterations(domain: str) -> int:
     """How long to search a domain on the device at hand, unless told otherwise."""
-    import jax
+    from dqd.latent import by_device
 
     row = LATENT.get(domain)
-    if row is None:
-        return ITERATIONS
-    return row.cpu if jax.default_backend() == "cpu" else row.gpu
-
-
-def _finished(problem: Problem[LatentDomain], changes: dict[str, Any]) -> Problem[LatentDomain]:
-    """With fresh noise or random crops, scores are provisional whoever built the problem."""
-    domain = replace(problem.domain, **changes)
-    final = None if problem.final is None else replace(problem.final, **changes)
-    if (domain.fresh or domain.cutouts is not None) and final is None:
-        return replace(problem, domain=domain, final=domain, salts=SALTS)
-    return replace(problem, domain=domain, final=final)
+    return ITERATIONS if row is None else by_device(cpu=row.cpu, gpu=row.gpu)

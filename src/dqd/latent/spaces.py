@@ -43,7 +43,15 @@ class Network(Protocol):
 
 @pytree
 class Identity:
-    """Solutions are the latents themselves ("w"): free, and unguarded."""
+    """Solutions are the latents themselves ("w"): w = x. Free, and unguarded.
+
+    Args:
+        n: numbers of a latent.
+        bounds: (lower, upper) of every number, in the units of latents; None: anywhere.
+
+        >>> Identity(3).latents(jnp.array([[1.0, 2.0, 3.0]])).tolist()
+        [[1.0, 2.0, 3.0]]
+    """
 
     n: int = static()
     bounds: tuple[float, float] | None = static(default=None)
@@ -54,7 +62,18 @@ class Identity:
 
 @pytree
 class Mapped:
-    """Solutions are the input of a mapping network ("z")."""
+    """Solutions are the input of a mapping network ("z"): w = network(x).
+
+    Networks of the StyleGAN family first bring x to length sqrt(n), so only its direction counts.
+
+    Args:
+        network: a frozen pytree, called with (b, n).
+        n: numbers of a solution; x ~ N(0, I) is what the network was trained on.
+        bounds: (lower, upper) of every number, in standard deviations; None: anywhere.
+
+        >>> Mapped(jax.tree_util.Partial(jnp.tanh), 2).latents(jnp.zeros((1, 2))).tolist()
+        [[0.0, 0.0]]
+    """
 
     network: Network
     n: int = static()
@@ -66,7 +85,19 @@ class Mapped:
 
 @pytree
 class Extended:
-    """A latent for every layer of the generator ("w+"), one after the other in the solution."""
+    """A latent for every layer of the generator ("w+"), one after the other in the solution: n = layers * size.
+
+    It reaches images that no single latent makes, and many that are none. The search has `layers` times the numbers.
+
+    Args:
+        layers: of the generator.
+        size: numbers of a latent.
+        bounds: (lower, upper) of every number, in the units of latents; None: anywhere.
+
+        >>> space = Extended(layers=2, size=3)
+        >>> space.n, space.latents(jnp.arange(6.0)[None]).tolist()
+        (6, [[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]])
+    """
 
     layers: int = static()
     size: int = static()
@@ -92,18 +123,41 @@ class Whitened:
     A slope of 1 leaves latents as they are. Bounds alone leave the corners of a box, which lie far outside of the
     cloud: its points have a length of about sqrt(n), the corners one of 2 sqrt(n). With a `radius`, longer solutions
     stand for the point of that length in their direction.
+
+    `Whitened.fit` makes one from a sample of latents, by an eigendecomposition of d x d numbers. To use it costs one
+    product of (b, n) and (n, d).
+
+    Args:
+        mean: (d,) of the cloud, before the LeakyReLU.
+        axes: (n, d), principal directions as long as their standard deviations.
+        explained: share of the variance that the n kept components hold.
+        slope: of the LeakyReLU below 0.
+        bounds: (lower, upper) of every number, in standard deviations; None: anywhere.
+        radius: greatest length of a solution, in standard deviations; None: any.
     """
 
-    mean: Array  # (d,)
-    axes: Array  # (n, d) principal directions, as long as their standard deviations
-    explained: float  # share of the variance that the kept components hold
+    mean: Array
+    axes: Array
+    explained: float
     slope: float = static(default=0.2)
     bounds: tuple[float, float] | None = static(default=(-2.0, 2.0))
     radius: float | None = static(default=None)
 
     @staticmethod
     def fit(latents: Any, components: int, *, slope: float = 0.2, bound: float | None = 2.0) -> Whitened:
-        """The space of a sample of latents (m, d), by its first principal components."""
+        """The space of a sample of latents, by its first principal components.
+
+        Args:
+            latents: (m, d), more rows than components; thousands, where the generator makes them cheaply.
+            components: n, the numbers of a solution. Look at `explained` of what you get.
+            slope: of the LeakyReLU that the latents came out of; 1 if of none.
+            bound: the greatest number of a solution, in standard deviations; None: any.
+
+            >>> sample = np.random.default_rng(0).normal(size=(5000, 3)) * [3.0, 1.0, 0.1]
+            >>> space = Whitened.fit(sample, components=2, slope=1.0)
+            >>> np.abs(space.axes).round(1).tolist(), round(space.explained, 2)
+            ([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 1.0)
+        """
         sample = np.asarray(latents, np.float64)
         if sample.ndim != 2 or not 1 <= components <= min(sample.shape[1], len(sample) - 1):
             raise ValueError(
@@ -144,7 +198,16 @@ class Whitened:
 class Sphere:
     """Another space on the sphere of radius sqrt(n), where nearly all of N(0, I) lies in high dimension.
 
-    Solutions may lie anywhere but at 0; only their direction counts. `jnp.ones(n)` lies on the sphere.
+        latents = space(sqrt(n) x / |x|)
+
+    Solutions may lie anywhere but at 0; only their direction counts, and they need no bounds. Start at `jnp.ones(n)`,
+    which lies on the sphere.
+
+    Args:
+        space: one whose solutions are N(0, I) over what the generator was trained on: `Whitened` or `Mapped`.
+
+        >>> Sphere(Identity(4)).latents(jnp.array([[0.0, 5.0, 0.0, 0.0]])).round(3).tolist()
+        [[0.0, 2.0, 0.0, 0.0]]
     """
 
     space: Space

@@ -118,7 +118,7 @@ def test_an_address_of_another_kind_is_not_read() -> None:
 
 def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"generator\.safetensors is missing: run `dqd fetch faces`"):
-        problem.build(source=tmp_path)
+        problem.build(weights=tmp_path)
 
 
 def test_a_missing_array_and_a_wrong_shape_are_named(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_truncated_file_of_weights_is_refused(tmp_path: Path) -> None:
 )
 def test_unknown_names_are_answered_before_anything_is_read(tmp_path: Path, options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace("?", r"\?")):
-        problem.build(source=tmp_path, **options)
+        problem.build(weights=tmp_path, **options)
 
 
 def test_a_pickle_that_calls_something_is_refused() -> None:

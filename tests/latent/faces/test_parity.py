@@ -30,7 +30,7 @@ def test_generator_equals_openvino(faces: Path, originals: Any, tmp_path: Path) 
     style = _openvino(originals["random-face"], "MappingNetwork", tmp_path)(z)[0]
     image = _openvino(originals["random-face"], "SynthesisNetwork", tmp_path)(style)[0]
     tree = face_files.read("generator", mobile_stylegan.shapes(), faces)
-    ours = jax.jit(mobile_stylegan.mapping)(tree, z)
+    ours = mobile_stylegan.mapping(tree)(z)
     np.testing.assert_allclose(ours, style, atol=TOLERANCE)
     np.testing.assert_allclose(jax.jit(mobile_stylegan.synthesis)(tree, style), image, atol=TOLERANCE)
     assert image.std() > 0.2

@@ -58,7 +58,7 @@ def test_the_classifier_gives_probabilities_and_leaves_some_for_no_digit(problem
 
 
 def test_names_ranges_and_labels_agree(problem):
-    assert set(problem.domain.names) == set(digits.RANGES) == set(digits.LABELS)
+    assert set(problem.domain.names) == set(digits.SCORES)
     turned = digits.build(measures=("-ink", "digit-1"), resolution=7)
     assert (turned.grid.lower, turned.grid.upper, turned.grid.shape) == ((-45.0, -10.0), (0.0, 0.0), (7, 7))
     assert turned.labels[1].startswith("minus ink")

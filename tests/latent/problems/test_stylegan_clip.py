@@ -76,7 +76,9 @@ def test_jacobian_is_the_slope(networks, space):
 
 
 def test_fresh_noise_differs_by_salt_and_not_by_call(networks):
-    domain = assemble(*networks, PROMPT, fresh_noise=True).domain
+    problem = assemble(*networks, PROMPT, fresh_noise=True)
+    domain = problem.domain
+    assert [judge.salt for judge in problem.judges] == [1, 2, 3, 4, 5, 6, 7, 8]  # luck does not count
     solutions = jax.random.normal(jax.random.key(0), (2, 512))
     evaluate = jax.jit(lambda domain, x: domain.evaluate(x).objective)
     first, again = evaluate(domain, solutions), evaluate(domain, solutions)

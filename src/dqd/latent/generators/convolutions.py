@@ -1,9 +1,10 @@
-"""The pieces that StyleGAN-1 and StyleGAN2 share. Images are channels-last, (b, h, w, c), which convolutions of 16-bit
-numbers on a GPU want; kernels are (height, width, in, out).
+"""The pieces that generators of the StyleGAN family share. Images are channels-last, (b, h, w, c), which convolutions
+of 16-bit numbers on a GPU want; kernels are (height, width, in, out).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -15,6 +16,12 @@ from jax import Array
 from dqd.types import matmul, pytree, static
 
 SLOPE = 0.2  # of every LeakyReLU
+MAPPING_RATE = 0.01  # by which the weights of mapping networks were scaled in training (lrmul)
+
+
+def sizes(resolution: int) -> list[int]:
+    """Of the blocks of a generator, in pixels: 4, 8 and so on."""
+    return [2**power for power in range(2, int(math.log2(resolution)) + 1)]
 
 
 def convolve(images: Array, kernel: Array, padding: str | int = "SAME") -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -96,8 +97,12 @@ def haar(x: Array) -> Array:
 inverse_haar.defvjp(lambda x: (inverse_haar(x), None), lambda _, slope: (haar(slope),))  # a rotation of each 2 x 2
 
 
-def leaky_relu(x: Array) -> Array:
-    return jnp.where(x >= 0, x, x * jnp.asarray(0.2, x.dtype))
+def convolution_shapes(table: Iterable[tuple[str, int, int, int]]) -> dict[str, tuple[int, ...]]:
+    """Of the weights and biases of convolutions, each given as (name, out, in, kernel)."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, out, inside, kernel in table:
+        shapes |= {f"{name}.weight": (kernel, kernel, inside, out), f"{name}.bias": (out,)}
+    return shapes
 
 
 def resample(images: Array, rows: np.ndarray, columns: np.ndarray) -> Array:

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.latent.generators.layers import convolution, depthwise, inverse_haar, leaky_relu, pointwise
+from dqd.latent.generators.convolutions import MappingNetwork, leaky_relu
+from dqd.latent.generators.layers import convolution, depthwise, inverse_haar, pointwise
 from dqd.types import pytree, static
 
 STYLE = 512
@@ -59,13 +60,10 @@ def _separable(name: str, before: int, channels: int, size: int) -> dict[str, tu
     return {f"{name}.{key}": shape for key, shape in arrays.items()} | _modulation(name, before)
 
 
-def mapping(weights: Weights, z: Array) -> Array:
-    """Styles w (b, 512) of standard normal z (b, 512)."""
-    w = z * jax.lax.rsqrt(jnp.mean(z**2, axis=1, keepdims=True) + 1e-8)
-    for layer in range(DEPTH):
-        part = weights["mapping"][str(layer)]
-        w = GAIN * leaky_relu(jnp.matmul(w, part["weight"].T, precision="highest") + part["bias"])
-    return w
+def mapping(weights: Weights) -> MappingNetwork:
+    """Standard normal z (b, 512) -> styles w (b, 512)."""
+    parts = [weights["mapping"][str(layer)] for layer in range(DEPTH)]
+    return MappingNetwork(tuple(part["weight"].T for part in parts), tuple(part["bias"] for part in parts), GAIN)
 
 
 def features(weights: Weights, w: Array, levels: int, key: Array | None = None, dtype: Any = jnp.float32) -> Array:

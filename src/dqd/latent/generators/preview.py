@@ -22,7 +22,7 @@ SEED = 2021
 def styles(weights: Any, count: int, seed: int = SEED) -> np.ndarray:
     """Random styles w (count, 512), as the generator was trained on."""
     z = np.random.default_rng(seed).standard_normal((count, STYLE), np.float32)
-    return np.asarray(jax.jit(mapping)(weights, z))
+    return np.asarray(mapping(weights)(jnp.asarray(z)))
 
 
 def fit_previews(weights: Any, w: np.ndarray, say: Callable[[str], None]) -> dict[int, dict[str, np.ndarray]]:

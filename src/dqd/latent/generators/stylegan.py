@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array
 
 from dqd.latent.generators.convolutions import (
+    MAPPING_RATE,
     MappingNetwork,
     convolve,
     leaky_relu,
@@ -29,13 +30,13 @@ from dqd.latent.generators.convolutions import (
     noises,
     phase_kernel,
     phases,
+    sizes,
     weave,
 )
 from dqd.latent.weights import files
 from dqd.types import pytree
 
 FUSED_FROM = 128  # pixels: from here on upsampling is a transposed convolution
-MAPPING_RATE = 0.01  # lrmul
 MAPPING_LAYERS = 8
 EPSILON = 1e-5  # of the instance norm
 
@@ -139,10 +140,6 @@ def _shifted(images: Array, axis: int, by: int) -> Array:
 def channels(resolution: int) -> dict[int, int]:
     """Of the published networks, by size: 512 up to 32 pixels, then halved with every doubling."""
     return {size: min(512, 16_384 // size) for size in sizes(resolution)}
-
-
-def sizes(resolution: int) -> list[int]:
-    return [2**power for power in range(2, int(math.log2(resolution)) + 1)]
 
 
 def expected_shapes(channels: Mapping[int, int], latent: int = 512) -> files.Shapes:

@@ -21,6 +21,7 @@ import numpy as np
 from jax import Array
 
 from dqd.latent.generators.convolutions import (
+    MAPPING_RATE,
     MappingNetwork,
     convolve,
     leaky_relu,
@@ -28,13 +29,13 @@ from dqd.latent.generators.convolutions import (
     noises,
     phase_kernel,
     phases,
+    sizes,
     weave,
 )
 from dqd.latent.weights import files
 from dqd.types import matmul, pytree
 
 GAIN = math.sqrt(2)  # of every LeakyReLU
-MAPPING_RATE = 0.01  # lr_mul
 EPSILON = 1e-8
 
 # A transposed convolution of stride 2: of pixels (p, q), an even output pixel sees the outer taps, an odd one the
@@ -162,8 +163,7 @@ def enlarged(images: Array) -> Array:
 
 def channels(resolution: int, multiplier: int = 2) -> dict[int, int]:
     """Of the published networks ("config F"), by size."""
-    sizes = [2**power for power in range(2, int(math.log2(resolution)) + 1)]
-    return {size: min(512, 16_384 * multiplier // size) for size in sizes}
+    return {size: min(512, 16_384 * multiplier // size) for size in sizes(resolution)}
 
 
 def expected_shapes(channels: Mapping[int, int], latent: int = 512, mapping_layers: int = 8) -> files.Shapes:

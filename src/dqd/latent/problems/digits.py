@@ -19,8 +19,8 @@ from safetensors.numpy import load
 from dqd.domains.problem import Problem
 from dqd.inputs.names import known
 from dqd.latent.domain import LatentDomain
+from dqd.latent.problems.scores import Score, grid, label
 from dqd.latent.spaces import Space, Sphere, Whitened
-from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
 SIZE = 28
@@ -28,21 +28,13 @@ Layers = Sequence[tuple[Array, Array]]  # weight (inputs, outputs) and bias (out
 
 OBJECTIVE, MEASURES = "digit-3", ("ink", "slant")
 RESOLUTION = 100
-RANGES = {  # of a grid's axis for each score
-    "ink": (0.0, 45.0),
-    "slant": (-1.2, 1.2),
-    "width": (2.0, 8.0),
-    "height": (4.0, 9.0),
-    "legibility": (-5.0, 0.0),
-    **{f"digit-{d}": (-10.0, 0.0) for d in range(10)},
-}
-LABELS = {
-    "ink": "ink (% of the paper)",
-    "slant": "slant (rightwards per height)",
-    "width": "width (standard deviation of the ink, pixels)",
-    "height": "height (standard deviation of the ink, pixels)",
-    "legibility": "log-probability of the likeliest digit",
-    **{f"digit-{d}": f"log-probability of a {d}" for d in range(10)},
+SCORES = {
+    "ink": Score("ink (% of the paper)", 0.0, 45.0),
+    "slant": Score("slant (rightwards per height)", -1.2, 1.2),
+    "width": Score("width (standard deviation of the ink, pixels)", 2.0, 8.0),
+    "height": Score("height (standard deviation of the ink, pixels)", 4.0, 9.0),
+    "legibility": Score("log-probability of the likeliest digit", -5.0, 0.0),
+    **{f"digit-{d}": Score(f"log-probability of a {d}", -10.0, 0.0) for d in range(10)},
 }
 STORED = (10.0, 100.0)  # 100: the classifier is certain; 0: it gives the digit a chance of e^-10
 
@@ -91,41 +83,46 @@ class Strokes:
 
 
 def build(
-    objective: str | None = None,
-    measures: Sequence[str] | None = None,
+    objective: str = OBJECTIVE,
+    measures: Sequence[str] = MEASURES,
     *,
-    space: str | None = None,
-    resolution: int | None = None,
-    norm_penalty: float = 0.0,
+    space: str = "p",
+    resolution: int = RESOLUTION,
 ) -> Problem[LatentDomain]:
-    """The problem of a map of digits.
+    """The problem of a map of digits: 16 numbers become an image of 28 x 28 pixels.
+
+    The archive stores 100 + 10 times the objective. For a log-probability, 100 means that the classifier is certain,
+    and 0 a chance of e^-10. The networks come with the package.
 
     Args:
-        objective: a score, by default "digit-3": how surely the classifier reads a 3.
-        measures: scores, by default "ink" and "slant".
-        space: "p" (default) stays within 2 standard deviations of what the generator was trained on; "free" does not;
+        objective: a score; "digit-3": how surely the classifier reads a 3. SCORES lists all of them with
+            their units; a minus in front negates one.
+        measures: scores, one for each axis of the grid.
+        space: "p" stays within 2 standard deviations of what the generator was trained on; "free" does not;
             "sphere" keeps solutions on the sphere of radius sqrt(16).
         resolution: cells along each measure.
+
+        >>> problem = build("digit-8", ["width", "-slant"], resolution=20)
+        >>> problem.grid.lower, problem.x0.shape, problem.domain.render(problem.x0[None]).shape
+        ((2.0, -1.2), (16,), (1, 28, 28, 3))
     """
     tensors = _tensors()
-    chosen = known("space", space or "p", _spaces())
+    chosen = known("space", space, _spaces())
     domain = LatentDomain(
         chosen,
         Decoder(_layers("decoder", tensors)),
         (Classifier(_layers("classifier", tensors)), Strokes()),
-        OBJECTIVE if objective is None else objective,
-        tuple(MEASURES if measures is None else measures),
+        objective,
+        tuple(measures),
         stored=STORED,
-        norm_penalty=norm_penalty,
         images=256,
     )
-    lower, upper = zip(*(_range(name) for name in domain.measures), strict=True)
     return Problem(
         domain,
-        Grid(lower, upper, (resolution or RESOLUTION,) * len(lower)),
+        grid(domain.measures, SCORES, resolution),
         x0=jnp.ones(chosen.n) if space == "sphere" else jnp.zeros(chosen.n),
         title=f"Digits by {' and '.join(domain.measures)}",
-        labels=(f"100 + 10 x {_label(domain.objective)}", *(_label(name) for name in domain.measures)),
+        labels=(f"100 + 10 x {label(domain.objective, SCORES)}", *(label(name, SCORES) for name in domain.measures)),
         bounds=chosen.bounds,
     )
 
@@ -153,15 +150,6 @@ def _spaces() -> dict[str, Space]:
     mean, axes = (jnp.asarray(tensors[f"space.{name}"]) for name in ("mean", "axes"))
     kept, free = (Whitened(mean, axes, 1.0, 1.0, bounds) for bounds in ((-2.0, 2.0), None))
     return {"p": kept, "free": free, "sphere": Sphere(free)}
-
-
-def _range(name: str) -> tuple[float, float]:
-    low, high = RANGES[name.removeprefix("-")]
-    return (-high, -low) if name.startswith("-") else (low, high)
-
-
-def _label(name: str) -> str:
-    return ("minus " if name.startswith("-") else "") + LABELS[name.removeprefix("-")]
 
 
 def _layers(network: str, tensors: dict[str, np.ndarray]) -> Layers:

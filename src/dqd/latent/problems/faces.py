@@ -18,30 +18,29 @@ import jax.numpy as jnp
 from dqd.compiler import flags
 from dqd.domains.problem import Problem
 from dqd.inputs.names import check_known
-from dqd.latent.domain import LatentDomain, images_per_pass
+from dqd.latent.domain import LatentDomain, by_device
 from dqd.latent.generators import mobile_stylegan
 from dqd.latent.generators.mobile_stylegan import FULL, STYLE, MobileStyleGAN, mapping
 from dqd.latent.generators.preview import COMPONENTS
+from dqd.latent.problems.scores import Score, grid, label
 from dqd.latent.scorers import face_parser
 from dqd.latent.scorers.age_gender import AgeAndGender, age_shapes, gender_shapes
 from dqd.latent.scorers.face_parser import FaceParser
 from dqd.latent.spaces import Identity, Mapped, Space, Whitened
 from dqd.latent.weights import face_files
-from dqd.tessellations.grid import Grid
-from dqd.types import pytree, replace
+from dqd.types import replace
 
 # Matrix products by Triton make XLA (seen with JAX 0.11.2) abort while it compiles these networks for a GPU.
 flags.add_flag(flags.NO_TRITON_PRODUCTS)
 
-# What it means, and the range of a grid: about the 1 % and 99 % quantiles of 400 random faces.
-SCORES: dict[str, tuple[str, tuple[float, float]]] = {
-    "age": ("predicted age (years)", (0.0, 75.0)),
-    "gender": ("gender score (log-odds)", (-36.0, 14.0)),
-    "hair-area": ("hair (% of the frame)", (0.0, 50.0)),
-    "hair-redness": ("hair: nearness to copper red (%)", (30.0, 90.0)),
-    "hair-darkness": ("darkness of hair (%)", (15.0, 85.0)),
-    "glasses": ("glasses (% of the frame)", (0.0, 8.0)),
-    "hat": ("hat (% of the frame)", (0.0, 32.0)),
+SCORES = {  # ranges: about the 1 % and 99 % quantiles of 400 random faces
+    "age": Score("predicted age (years)", 0.0, 75.0),
+    "gender": Score("gender score (log-odds)", -36.0, 14.0),
+    "hair-area": Score("hair (% of the frame)", 0.0, 50.0),
+    "hair-redness": Score("hair: nearness to copper red (%)", 30.0, 90.0),
+    "hair-darkness": Score("darkness of hair (%)", 15.0, 85.0),
+    "glasses": Score("glasses (% of the frame)", 0.0, 8.0),
+    "hat": Score("hat (% of the frame)", 0.0, 32.0),
 }
 OBJECTIVE, MEASURES = "hair-redness", ("age", "hair-area")
 RESOLUTION = 25
@@ -58,24 +57,30 @@ def build(
     resolution: int = RESOLUTION,
     preview: bool | int | None = None,
     dtype: str | None = None,
-    source: str | os.PathLike[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
 ) -> Problem[LatentDomain]:
     """The map of faces with the best `objective` for all combinations of `measures`.
 
+        problem = build(objective="-age", measures=("hair-area", "glasses"))
+
+    With a preview the scores of the search are provisional: `problem.judged(result.archive)` is what counts. It draws
+    every elite in full, which on two cores takes nearly as long as a search of 50 iterations (docs/latent.md).
+
     Args:
-        objective, measures: names of scores, see SCORES; a minus in front, such as "-age", negates one.
-        space: "p", whitened and guarded; "w" and "z" are free, and their elites often fool the scorers.
-        preview: search with a preview of 256 pixels, or of 128; default: on a CPU.
+        objective, measures: names of scores, see SCORES for their units; a minus in front, such as "-age", negates one.
+        space: "p", 64 principal components in standard deviations, whitened and guarded; "w" and "z", 512 numbers, are
+            free, and their elites often fool the scorers.
+        resolution: cells along each measure.
+        preview: search with a preview of 256 pixels (True), or of 128; False: with the full network. Default: on a CPU.
         dtype: of the networks; default float32 on a CPU, bfloat16 on a GPU.
-        source: folder of the weights; default: where `dqd fetch faces` put them.
+        weights: their folder; default: where `dqd fetch faces` put them.
     """
     for kind, name in (("objective", objective), *(("measure", name) for name in measures)):
         check_known(kind, name.removeprefix("-"), SCORES)
     check_known("space", space, SPACES)
-    folder = None if source is None else Path(source)
-    on_cpu = jax.default_backend() == "cpu"
-    pixels = _pixels(on_cpu if preview is None else preview)
-    dtype = dtype or ("float32" if on_cpu else "bfloat16")
+    folder = None if weights is None else Path(weights)
+    pixels = _pixels(by_device(cpu=True, gpu=False) if preview is None else preview)
+    dtype = dtype or by_device(cpu="float32", gpu="bfloat16")
     full = generator(dtype=dtype, source=folder)
     domain = LatentDomain(
         make_space(space, full, folder),
@@ -83,16 +88,15 @@ def build(
         scorers(dtype, folder),
         objective,
         tuple(measures),
-        images=images_per_pass(cpu=1, gpu=36),
+        images=by_device(cpu=1, gpu=36),
     )
     searched = domain if pixels == FULL else _previewed(domain, pixels, folder)
-    labels = tuple(label(name) for name in (objective, *measures))
     return Problem(
         domain=searched,
-        grid=make_grid(measures, resolution),
+        grid=grid(measures, SCORES, resolution),
         x0=jnp.zeros(domain.space.n),
         title="MobileStyleGAN faces" + (f", searched by a preview of {pixels} pixels" if pixels != FULL else ""),
-        labels=labels,
+        labels=tuple(label(name, SCORES) for name in (objective, *measures)),
         bounds=domain.space.bounds,
         final=None if pixels == FULL else domain,
     )
@@ -110,20 +114,6 @@ def _previewed(domain: LatentDomain, pixels: int, source: Path | None) -> Latent
     return replace(domain, generator=replace(domain.generator, layer=layer, pixels=pixels))
 
 
-def label(name: str) -> str:
-    text = SCORES[name.removeprefix("-")][0]
-    return f"minus {text}" if name.startswith("-") else text
-
-
-def make_grid(measures: Sequence[str], resolution: int) -> Grid:
-    ranges = []
-    for name in measures:
-        lower, upper = SCORES[name.removeprefix("-")][1]
-        ranges.append((-upper, -lower) if name.startswith("-") else (lower, upper))
-    lows, highs = zip(*ranges, strict=True)
-    return Grid(lows, highs, (resolution,) * len(ranges))
-
-
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
@@ -136,21 +126,11 @@ def scorers(dtype: str = "float32", source: Path | None = None) -> tuple[AgeAndG
     return AgeAndGender(age, gender), FaceParser(_tree("parser", face_parser.shapes(), source), dtype=dtype)
 
 
-@pytree
-class Mapping:
-    """The mapping network as a function."""
-
-    weights: Any
-
-    def __call__(self, vectors: Any) -> Any:
-        return mapping(self.weights, vectors)
-
-
 def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -> Space:
     if name == "w":
         return Identity(STYLE)
     if name == "z":
-        return Mapped(Mapping({"mapping": network.weights["mapping"]}), STYLE)
+        return Mapped(mapping(network.weights), STYLE)
     shapes = {"mean": (STYLE,), "axes": (COMPONENTS, STYLE), "explained": (1,)}
     arrays = _tree("space", shapes, source)
     radius = TRUNCATION * math.sqrt(COMPONENTS)

@@ -19,8 +19,9 @@ import jax.numpy as jnp
 
 from dqd.domains.problem import Problem
 from dqd.inputs.names import check_known, known
-from dqd.latent.domain import LatentDomain, images_per_pass
+from dqd.latent.domain import LatentDomain, by_device
 from dqd.latent.generators import stylegan, stylegan2
+from dqd.latent.judgement import with_judges
 from dqd.latent.scorers import clip
 from dqd.latent.scorers.tokenizer import Tokenizer
 from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
@@ -65,7 +66,6 @@ def build(
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
     dtype: str | None = None,
-    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
 
@@ -73,10 +73,9 @@ def build(
         prompts: a set of the paper; `objective` and `measures` replace its prompts.
         space: "w" as in the paper, "z", "w+" (a latent per layer), or guarded: "p" (whitened), "sphere".
         fresh_noise: draw the generator's noise anew for every solution, as the paper did. Scores are then a matter of
-            luck. By default the noise is the same for all.
+            luck, and `problem.judged` asks again with eight other draws. By default the noise is the same for all.
         proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
         dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
-        images: per pass, which bounds memory.
     """
     wanted = known("prompt set", prompts, PROMPTS)
     objective = wanted.objective if objective is None else objective
@@ -87,7 +86,7 @@ def build(
             "weights: lsi-stylegan needs those of StyleGAN and CLIP, which you bring yourself; "
             "fill a directory with `dqd convert` and name it (docs/how-to/stylegan-and-clip.md)"
         )
-    dtype = dtype or ("float32" if jax.default_backend() == "cpu" else "bfloat16")
+    dtype = dtype or by_device(cpu="float32", gpu="bfloat16")
     check_known("dtype", dtype, DTYPES)
     generator, model, tokenizer = load(weights, dtype)
     return assemble(
@@ -99,7 +98,6 @@ def build(
         resolution=resolution,
         fresh_noise=fresh_noise,
         proper_preprocessing=proper_preprocessing,
-        images=images,
     )
 
 
@@ -131,7 +129,6 @@ def assemble(
     resolution: int = 200,
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
-    images: int | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of networks at hand."""
     texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
@@ -146,11 +143,11 @@ def assemble(
         f"-{prompts.objective}",
         prompts.measures,
         stored=STORED,
-        images=images or images_per_pass(cpu=4, gpu=MOST_IMAGES),
+        images=by_device(cpu=4, gpu=MOST_IMAGES),
         fresh=fresh_noise,
     )
     k = len(prompts.measures)
-    return Problem(
+    problem = Problem(
         domain,
         Grid((RANGE[0],) * k, (RANGE[1],) * k, (resolution,) * k),
         x0=jnp.ones(place.n) if space == "sphere" else jnp.zeros(place.n),
@@ -158,6 +155,7 @@ def assemble(
         labels=(prompts.objective, *prompts.measures),
         bounds=place.bounds,
     )
+    return with_judges(problem)
 
 
 def make_space(name: str, generator: Generator) -> Space:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.latent.generators.layers import area_means, convolution, resample
+from dqd.latent.generators.layers import area_means, convolution, convolution_shapes, resample
 from dqd.types import pytree, static
 
 ROWS, COLUMNS = (0.29, 0.87), (0.21, 0.79)  # of the frame: a face chip with a margin of 20 %, eyes and chin inside
@@ -40,18 +40,13 @@ GENDER_CONVOLUTIONS = (("0", 32, 3, 3), ("1", 32, 32, 3), ("2", 64, 32, 3), ("3"
 Weights = dict[str, Any]
 
 
-def _shapes(convolutions: Any) -> dict[str, tuple[int, ...]]:
-    weights = {f"{name}.weight": (k, k, inside, out) for name, out, inside, k in convolutions}
-    return weights | {f"{name}.bias": (out,) for name, out, _, _ in convolutions}
-
-
 def age_shapes() -> dict[str, tuple[int, ...]]:
-    return _shapes(AGE_CONVOLUTIONS) | {"out.weight": (256, 81), "out.bias": (81,)}
+    return convolution_shapes(AGE_CONVOLUTIONS) | {"out.weight": (256, 81), "out.bias": (81,)}
 
 
 def gender_shapes() -> dict[str, tuple[int, ...]]:
     dense = {"dense.weight": (4096, 16), "dense.bias": (16,), "out.weight": (16, 2), "out.bias": (2,)}
-    return _shapes(GENDER_CONVOLUTIONS) | dense
+    return convolution_shapes(GENDER_CONVOLUTIONS) | dense
 
 
 def age_logits(weights: Weights, chips: Array) -> Array:

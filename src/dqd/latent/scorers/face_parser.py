@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.latent.generators.layers import area_means, convolution, linear_weights, resample
+from dqd.latent.generators.layers import area_means, convolution, convolution_shapes, linear_weights, resample
 from dqd.types import pytree, static
 
 CLASSES, GLASSES, HAIR, HAT = 19, 6, 17, 18
@@ -45,9 +45,7 @@ def convolutions() -> dict[str, tuple[int, int, int]]:
 
 
 def shapes() -> dict[str, tuple[int, ...]]:
-    table = convolutions()
-    weights = {f"{name}.weight": (k, k, inside, out) for name, (out, inside, k) in table.items()}
-    return weights | {f"{name}.bias": (out,) for name, (out, _, _) in table.items()}
+    return convolution_shapes((name, *sizes) for name, sizes in convolutions().items())
 
 
 def logits(weights: Weights, images: Array) -> Array:
