@@ -21,6 +21,7 @@ from dqd.storage.settings import describe
 Row = TypeVar("Row")
 
 ROWS = 1000  # about as many lines of metrics and of timings are kept
+MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
     *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
     *("archive_learning_rate", "archive_minimum", "qd_score_offset"),
@@ -140,7 +141,7 @@ class Snapshot:
         return _view(self.archive.objective)
 
     def _rows(self, count: int) -> Iterator[dict[str, float]]:
-        for i in thinned(range(len(self.history["iteration"])), count):
+        for i in thinned(range(len(self.history["iteration"])), min(count, MOST_LINES)):
             yield {"iteration": int(self.history["iteration"][i])} | {
                 name: float(self.history[name][i]) for name in METRICS
             }
