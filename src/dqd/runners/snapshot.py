@@ -24,7 +24,7 @@ ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
     *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
-    *("archive_learning_rate", "archive_minimum", "qd_score_offset"),
+    *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
 )
 
 
@@ -42,6 +42,9 @@ def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str
             "archive_minimum": archive.minimum,
             "qd_score_offset": archive.qd_score_offset,
             "dtype": str(archive.solutions.dtype),
+            "random_numbers": {
+                name: getattr(jax.config, name) for name in ("jax_default_prng_impl", "jax_threefry_partitionable")
+            },
             "jax": jax.__version__,
             "device": jax.devices()[0].platform,
         }
