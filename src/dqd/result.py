@@ -91,8 +91,8 @@ class Result(Snapshot):
     ) -> Path:
         """Write a finished run to a new folder.
 
-        Without solutions the record is small; `rows` is about how many lines of metrics to keep; `about` is added to
-        the config.
+        Without solutions the record is small; `rows` is about how many lines of metrics to keep, up to 10,000;
+        `about` is added to the config.
         """
         config = {**describe(about or {}), **self._config()}
         return record.write_run(folder, self.iterations, config, self.summary(), self.files(solutions, rows))

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 
@@ -15,6 +17,7 @@ from reliability.samples import small_archive
 
 import dqd
 from dqd import safe
+from dqd.safe import text
 
 PEAK = 8 * 2**20  # bytes that a refusal may take
 GiB = 2**30
@@ -95,8 +98,13 @@ JSON = {
     "33 nested objects": b'{"a":' * 33 + b"1" + b"}" * 33,
     "a number of a million digits": b"9" * 10**6,
     "not text": b"\xff\xfe{}",
+    "33 lists behind a string of brackets": b'["' + b"]" * 10**6 + b'",' + b"[" * 32 + b"]" * 33,
 }
-JSONL = {"a line of 2 MiB": b'{"a": "' + b"x" * 2**21 + b'"}\n', "a line without an object": b'{"a": 1}\n[]\n'}
+JSONL = {
+    "a million lines": b"{}\n" * 2**20,
+    "20,001 lines": b"{}\n" * 20_001,
+    "a line without an object": b'{"a": 1}\n[]\n',
+}
 CSV = {
     "a first line that never ends": b"a" * 2**21,
     "a comment that nests": b"# " + b"[" * 10_000 + b"\na\n1\n",
@@ -141,14 +149,33 @@ def test_a_bomb_is_refused(tmp_path, load, data):
     refused(load, path)
 
 
-@pytest.mark.parametrize("load", [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")])
+@pytest.mark.parametrize(
+    ("load", "data"),
+    [
+        (safe.load_json, b"[" + b'{"":0},' * 300 + b"0]"),
+        (safe.load_json, b'""' * 1001),
+        (safe.load_jsonl, b'{"a":[' + b"[]," * 400 + b"[]]}\n"),
+        (safe.load_jsonl, b'{"a":[{},{},{}]}\n' * 100),
+    ],
+)
+def test_json_of_too_many_values_is_refused_unparsed(tmp_path, monkeypatch, load, data):
+    monkeypatch.setattr(text, "MAX_MARKS", 1000)  # of a million
+    monkeypatch.setattr(text.json, "loads", None)
+    (tmp_path / "bomb").write_bytes(data)
+    refused(load, tmp_path / "bomb", "too many values")
+
+
+LOADERS = [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")]
+
+
+@pytest.mark.parametrize("load", LOADERS)
 def test_a_file_larger_than_the_cap_is_refused_unread(tmp_path, load):
     with (tmp_path / "large").open("wb") as file:
         file.truncate(17 * GiB)  # a hole; it takes no room
     refused(load, tmp_path / "large", "allowed are")
 
 
-@pytest.mark.parametrize("load", [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")])
+@pytest.mark.parametrize("load", LOADERS)
 def test_a_pipe_is_refused_at_once(tmp_path, load):
     os.mkfifo(tmp_path / "pipe")
     refused(load, tmp_path / "pipe", "not a plain file")
@@ -192,8 +219,89 @@ def test_a_footer_of_parquet_that_is_a_bomb_is_refused(tmp_path, footer):
     refused(safe.load_parquet, tmp_path / "a.parquet", peak=96 * 2**20)  # a million empty structs, at the cap
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"data_page_size": 1, "write_batch_size": 1}, "3,000 numbers in 6 pages or more"),
+        ({"row_group_size": 1}, "3,000 groups of rows; allowed are 5"),
+    ],
+)
+def test_parquet_in_pieces_of_one_number_is_refused(tmp_path, options, words):
+    numbers = pyarrow.field("cell", pyarrow.int32(), nullable=False)
+    table = pyarrow.table({"cell": np.arange(3000, dtype=np.int32)}, schema=pyarrow.schema([numbers]))
+    plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", **plain, **options)
+    refused(safe.load_parquet, tmp_path / "a.parquet", words)
+
+
 def test_parquet_with_a_footer_beyond_the_file_is_refused(tmp_path):
     data = bytearray(small_archive().save(tmp_path / "a.parquet").read_bytes())
     data[-8:-4] = struct.pack("<I", 2**31)
     (tmp_path / "a.parquet").write_bytes(data)
     refused(dqd.load, tmp_path / "a.parquet", "a footer of")
+
+
+# Files as dear as the caps allow --------------------------------------------------------------------------------------
+
+
+def table(columns: int, rows: int, **options) -> bytes:
+    fields = [pyarrow.field(f"c{i}", pyarrow.int32(), nullable=False) for i in range(columns)]
+    numbers = [np.arange(rows, dtype=np.int32)] * columns
+    plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True, **options}
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(numbers, schema=pyarrow.schema(fields)), target, **plain)
+    return target.getvalue()
+
+
+MiB = 2**20
+SINGLE = {"data_page_size": 1, "write_batch_size": 1}
+DEAR = {
+    "8 MiB of empty objects.jsonl": lambda: b"{}\n" * (8 * MiB // 3),
+    "32 MiB of empty objects.jsonl": lambda: b"{}\n" * (32 * MiB // 3),
+    "one long word.jsonl": lambda: b'{"a":"' + b"x" * (16 * MiB - 20) + "\N{GRINNING FACE}".encode() + b'"}',
+    "20,000 lines of 25 names.jsonl": lambda: b"".join(
+        b"{" + b",".join(b'"%06x":1.5' % (25 * i + j) for j in range(25)) + b"}\n" for i in range(19_000)
+    ),
+    "empty strings.jsonl": lambda: b'""' * (8 * MiB),
+    "16 MiB of objects.json": lambda: b"[" + b'{"":0},' * (16 * MiB // 7) + b"0]",
+    "4 MiB of objects.json": lambda: b"[" + b'{"":0},' * (4 * MiB // 7 - 1) + b"0]",
+    "250,000 objects.json": lambda: b"[" + b'{"":0},' * 249_990 + b"0]",
+    "350,000 names.json": lambda: b"{" + b",".join(b'"%05x":1.5' % i for i in range(340_000)) + b"}",
+    "pages of one number.parquet": lambda: table(1, 250_000, **SINGLE),
+    "groups of one row.parquet": lambda: table(1, 60_000, row_group_size=1),
+    "10,000 columns.parquet": lambda: table(10_000, 170),
+    "10,000 columns of two pages.parquet": lambda: table(10_000, 2, **SINGLE),
+    "500,000 structs.parquet": lambda: parquet(b"\x19\xfc\xff\xff\x7f" + bytes(2 * MiB)),
+    "10,000 members.npz": lambda: zipped({f"a{i}.npy": npy("(1,)", bytes(4)) for i in range(10_000)}),
+    "10,000 arrays.safetensors": lambda: tensors(
+        json.dumps({str(i): {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i in range(10_000)}).encode(),
+        bytes(10_000),
+    ),
+    "170,000 columns.csv": lambda: ",".join(map(str, range(150_000))).encode() + b"\n" + b"1," * 149_999 + b"1\n",
+    "16 MiB of empty lines.csv": lambda: b"a\n1\n" + b"\n" * (16 * MiB),
+}
+CHILD = """
+import resource, signal, sys, time
+from dqd import safe
+from dqd.safe import text
+load = getattr(safe, "load_" + sys.argv[1].rpartition(".")[2])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 256 * 2**20,) * 2)
+signal.setitimer(signal.ITIMER_PROF, 5)  # ends the process
+began = time.process_time()
+try:
+    load(sys.argv[1])
+except safe.UnreadableError as error:
+    print(error)
+print(time.process_time() - began, "s")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DEAR)
+def test_the_dearest_files_are_read_or_refused_within_5_seconds_and_256_mb(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(DEAR[name]())
+    done = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -151,6 +151,23 @@ def test_other_settings_are_named_and_refused(undisturbed, options, words):
     assert record.read(undisturbed[1]).step == 40
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("jax_threefry_partitionable", False, "True there, False"),
+        ("jax_default_prng_impl", "rbg", "threefry2x32 there"),
+    ],
+)
+def test_other_random_numbers_are_refused(undisturbed, name, value, words):
+    before = getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        with pytest.raises(SettingsChangedError, match=f"random_numbers.{name}: {words}"):
+            illuminate(undisturbed[1])
+    finally:
+        jax.config.update(name, before)
+
+
 def test_what_does_not_decide_the_result_may_change(undisturbed):
     result, folder = undisturbed
     again = illuminate(dqd.Folder(folder, 5.0, {"note": "second"}), chunk=7, progress=True)

@@ -1,5 +1,6 @@
 """Records on disk: plain, whole or absent, and never overwritten."""
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -12,6 +13,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import dqd
+from dqd.safe.text import MAX_LINES
 from dqd.storage import durable, record
 from dqd.storage.settings import differences
 from dqd.storage.writer import Writer
@@ -102,6 +104,12 @@ def test_an_archive_without_elites_is_written_too(tmp_path):
 def test_long_histories_are_thinned_and_keep_their_last_row(tmp_path, result):
     rows = record.read(result.save(tmp_path / "run", rows=2)).metrics
     assert [row["iteration"] for row in rows] == [3, 6]
+
+
+def test_the_longest_history_stays_readable(tmp_path, result):
+    longest = dataclasses.replace(result, history={name: np.arange(2**17) for name in result.history})
+    rows = record.read(longest.save(tmp_path / "run", rows=2**17)).metrics
+    assert 10_000 <= len(rows) <= MAX_LINES
 
 
 @pytest.mark.parametrize("saved", [True, False])

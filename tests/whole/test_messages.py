@@ -42,6 +42,13 @@ def told(objective, measures):
     search.tell(objective, measures)
 
 
+MASKED = np.ma.masked_less(np.arange(4.0), 1)
+
+
+def with_masks(solutions):
+    return np.ma.masked_less(solutions[:, 0], 9), solutions[:, :2]
+
+
 class Undecorated(dqd.Domain):
     def score(self, x):
         return score(x)
@@ -156,6 +163,9 @@ MISTAKES = [
     (lambda: told(np.zeros((4, 1)), np.zeros((4, 2))), ValueError, ["objective", "(4, 1)", "reshape"]),
     (lambda: told(np.zeros(4), [[0, 0], [0]]), ValueError, ["tell", "measures", "(4, 2)", "inhomogeneous"]),
     (lambda: told(np.zeros(4) + 1j, np.zeros((4, 2))), TypeError, ["objective", "real numbers", "complex128"]),
+    (lambda: told(MASKED, np.zeros((4, 2))), TypeError, ["tell", "objective", "masked", "NaN"]),
+    (lambda: told(np.zeros(4), [MASKED[:2]] * 4), TypeError, ["tell", "measures", "masked", "NaN"]),
+    (lambda: run(None, evaluator=with_masks), TypeError, ["evaluator", "objective", "masked"]),
     # What was found, and names
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
     (lambda: run(iterations=0).archive.retrieve([0.0, np.nan]), ValueError, ["measures", "finite"]),

@@ -12,12 +12,15 @@ import numpy as np
 
 Rows = TypeVar("Rows", bound=Any)
 MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}
+NESTED = (list, tuple, np.ma.MaskedArray)  # what NumPy would not look into, or not well
 
 
 def to_numpy(array: Any) -> np.ndarray:
     """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers or of arrays."""
-    if isinstance(array, list | tuple) and any(isinstance(part, list | tuple) or _is_torch(part) for part in array):
+    if isinstance(array, list | tuple) and any(isinstance(part, NESTED) or _is_torch(part) for part in array):
         array = [to_numpy(part) for part in array]
+    if np.ma.is_masked(array):
+        raise TypeError("masked entries are no numbers; fill them first, with NaN where an evaluation failed")
     if _is_torch(array):
         array = array.detach().cpu()
         if str(getattr(array, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
@@ -42,7 +45,10 @@ def expected_shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tup
 
 def numbers(call: str, name: str, values: Any) -> np.ndarray:
     """`values` as an array of real numbers."""
-    array = to_numpy(values)
+    try:
+        array = to_numpy(values)
+    except TypeError as error:
+        raise TypeError(f"{call}: {name}: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{call}: {name} must be real numbers, got an array of {array.dtype}")
     return array

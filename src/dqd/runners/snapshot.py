@@ -20,9 +20,10 @@ from dqd.storage.settings import describe, finite
 Row = TypeVar("Row")
 
 ROWS = 1000  # about as many lines of metrics and of timings are kept
+MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
     *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
-    *("archive_learning_rate", "archive_minimum", "qd_score_offset"),
+    *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
 )
 
 
@@ -40,6 +41,9 @@ def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str
             "archive_minimum": archive.minimum,
             "qd_score_offset": archive.qd_score_offset,
             "dtype": str(archive.solutions.dtype),
+            "random_numbers": {
+                name: getattr(jax.config, name) for name in ("jax_default_prng_impl", "jax_threefry_partitionable")
+            },
             "jax": jax.__version__,
             "device": jax.devices()[0].platform,
         }
@@ -138,7 +142,7 @@ class Snapshot:
         return _view(self.archive.objective)
 
     def _rows(self, count: int) -> Iterator[dict[str, float]]:
-        for i in thinned(range(len(self.history["iteration"])), count):
+        for i in thinned(range(len(self.history["iteration"])), min(count, MOST_LINES)):
             yield {"iteration": int(self.history["iteration"][i])} | {
                 name: float(self.history[name][i]) for name in METRICS
             }

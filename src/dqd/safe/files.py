@@ -40,6 +40,12 @@ def opened(path: Source, limit: int) -> Iterator[tuple[BinaryIO, int]]:
         yield file, status.st_size
 
 
+def load_bytes(path: Source, limit: int) -> bytes:
+    """All of a file, refused if it is larger than `limit` bytes."""
+    with opened(path, limit) as (file, size):
+        return file.read(size)
+
+
 def array_bytes(path: Source, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> int:
     """How many bytes an array of this shape takes, refused above the cap. Nothing is allocated."""
     if len(shape) > MAX_AXES or any(length < 0 for length in shape):

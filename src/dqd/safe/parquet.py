@@ -16,7 +16,8 @@ from dqd.safe.text import parse_json
 from dqd.safe.thrift import Compact
 
 MAX_FOOTER_BYTES = 16 * MiB  # a column takes some 300 bytes there
-PAGE_HEADER_BYTES = 4096  # more than any has
+PAGE_HEADER_BYTES = 256  # more than one of numbers has
+ROWS_PER_PART = 1000  # at least, on average
 KINDS = {1: "<i4", 2: "<i8", 4: "<f4", 5: "<f8"}  # by Parquet's number
 REQUIRED, UNCOMPRESSED, DATA_PAGE, PLAIN = 0, 0, 0, 0
 HINT = "allowed are plain numbers; write it with dqd, or read it with pandas and hand over the frame"
@@ -31,7 +32,7 @@ def load_parquet(path: Source) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             about = parse_json(path, {pair[1]: pair.get(2, b"") for pair in footer.get(5, [])}.get(b"dqd", b"{}"))
             groups = [[_Column(chunk[3], names, j) for j, chunk in enumerate(group[1])] for group in footer[4]]
             _check(path, names, groups, size)
-            parts = [[column.read(file, size) for column in group] for group in groups]
+            parts = [[column.read(file) for column in group] for group in groups]
         except UnreadableError:
             raise
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
@@ -75,10 +76,12 @@ class _Column:
             raise ValueError(f"{names[j][:80]!r} is packed or encoded")
         self.name, self.dtype, self.count, self.start = names[j], np.dtype(KINDS[about[1]]), about[5], about[9]
 
-    def read(self, file: BinaryIO, size: int) -> np.ndarray:
+    def read(self, file: BinaryIO) -> np.ndarray:
         """Page after page. Nothing is larger than what was counted before."""
-        array, done, at = np.empty(self.count, self.dtype), 0, self.start
+        array, done, at, pages = np.empty(self.count, self.dtype), 0, self.start, 0
         while done < self.count:
+            if (pages := pages + 1) > _most_parts(self.count):
+                raise ValueError(f"{self.name[:80]!r} has {self.count:,} numbers in {pages:,} pages or more")
             file.seek(at)
             cursor = Compact(file.read(PAGE_HEADER_BYTES))
             header = cursor.struct()
@@ -96,9 +99,16 @@ class _Column:
         return array
 
 
+def _most_parts(rows: int) -> int:
+    """Pages of a column, or groups of rows. To find one takes as long as to read thousands of numbers."""
+    return 2 + rows // ROWS_PER_PART
+
+
 def _check(path: Source, names: list[str], groups: list[list[_Column]], size: int) -> None:
-    """Every group has every column, and all of them fit into the file."""
-    total = 0
+    """Every group has every column, all of them fit into the file, and they are few."""
+    total, most = 0, _most_parts(sum(group[0].count for group in groups if group))
+    if len(groups) > most:
+        raise UnreadableError(path, f"{len(groups):,} groups of rows", f"allowed are {most:,} for so many rows")
     for group in groups:
         if len(group) != len(names) or len({column.count for column in group}) > 1:
             raise UnreadableError(path, "columns of different lengths", "expected a table")

@@ -11,41 +11,60 @@ from typing import Any
 
 import numpy as np
 
-from dqd.safe.files import MAX_BYTES, MAX_HEADER_BYTES, MiB, Source, UnreadableError, array_bytes, opened
+from dqd.safe.files import MAX_BYTES, MAX_HEADER_BYTES, MiB, Source, UnreadableError, array_bytes, load_bytes, opened
 
-MAX_JSON_BYTES = 16 * MiB
-MAX_LINES_BYTES = 256 * MiB  # of a file of lines of JSON
+MAX_JSON_BYTES = 4 * MiB
+MAX_LINES_BYTES = 16 * MiB  # of a file of lines of JSON
+MAX_LINES = 20_000
+MAX_MARKS = 1_000_000  # strings, commas and brackets; a pair of them may become 300 bytes of memory
 MAX_DEPTH = 32  # lists and objects inside each other
+MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
+LEVELS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
-def load_json(path: Source) -> Any:
+def load_json(path: Source, limit: int = MAX_JSON_BYTES) -> Any:
     """The value in a JSON file."""
-    with opened(path, MAX_JSON_BYTES) as (file, size):
-        return parse_json(path, file.read(size))
+    return parse_json(path, load_bytes(path, limit))
 
 
 def load_jsonl(path: Source) -> list[dict[str, Any]]:
     """The objects in a file of JSON lines."""
-    rows: list[dict[str, Any]] = []
-    with opened(path, MAX_LINES_BYTES) as (file, _):
-        while line := file.readline(MAX_HEADER_BYTES + 1):
-            if len(line) > MAX_HEADER_BYTES:
-                raise UnreadableError(path, f"line {len(rows) + 1} is too long", f"allowed are {MAX_HEADER_BYTES:,}")
-            rows.append(parse_json(path, line))
-            if not isinstance(rows[-1], dict):
-                raise UnreadableError(path, f"line {len(rows)} is not an object", 'expected lines such as {"a": 1}')
+    data = load_bytes(path, MAX_LINES_BYTES)
+    count = data.count(b"\n")
+    if count > MAX_LINES:
+        raise UnreadableError(path, f"{count:,} lines", f"allowed are {MAX_LINES:,}")
+    _check_size(path, data)
+    rows = [_parse(path, line) for line in io.BytesIO(data)]
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise UnreadableError(path, f"line {number} is not an object", 'expected lines such as {"a": 1}')
     return rows
 
 
 def parse_json(path: Source, data: bytes) -> Any:
-    """JSON without duplicate names, of bounded depth."""
+    """JSON without duplicate names, of bounded depth and number of values."""
+    _check_size(path, data)
+    return _parse(path, data)
+
+
+def _check_size(path: Source, data: bytes) -> None:
+    """How many parts there are and how deep they lie is counted before a value is made."""
+    depth = 0
+    for count, mark in enumerate(MARKS.finditer(data), 1):
+        depth += LEVELS.get(mark[0], 0)
+        if depth > MAX_DEPTH:
+            raise UnreadableError(path, "JSON nested too deep", f"allowed are {MAX_DEPTH} levels")
+        if count > MAX_MARKS:
+            raise UnreadableError(
+                path, "JSON of too many values", f"allowed are {MAX_MARKS:,} strings, commas, brackets"
+            )
+
+
+def _parse(path: Source, data: bytes) -> Any:
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_unique)
+        return json.loads(data.decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise UnreadableError(path, f"not valid JSON ({str(error)[:120]})", "the file is damaged") from None
-    if _deeper(value, MAX_DEPTH):
-        raise UnreadableError(path, "JSON nested too deep", f"allowed are {MAX_DEPTH} levels")
-    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,16 +72,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(names) != len(pairs):
         raise ValueError("a name occurs twice in one object")
     return names
-
-
-def _deeper(value: Any, levels: int) -> bool:
-    level = [value]
-    for _ in range(levels):
-        parts = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
-        level = [item for part in parts for item in part if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def load_csv(path: Source, columns: Iterable[str] | None = None) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
