@@ -5,7 +5,6 @@ import errno
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dqd.latent.reevaluate import SALTS
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -17,6 +16,7 @@ from dqd.latent import Cutouts, with_judges
 from dqd.latent import presets as latent
 from dqd.latent.ascent import ascend
 from dqd.latent.finish import finish
+from dqd.latent.judgement import SALTS
 from dqd.paper import presets
 from dqd.paper.presets import make_problem, preset, settings
 from dqd.types import replace
