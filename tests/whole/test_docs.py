@@ -67,3 +67,11 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f'version = "{version}"' in text("pyproject.toml")
     assert f"version: {version}" in text("CITATION.cff")
     assert f"## {version}" in text("CHANGELOG.md")
+
+
+def test_the_design_names_every_file_in_its_room():
+    """Whoever has read the list knows the house; a new file must be put on it."""
+    rooms = (ROOT / "docs/design.md").read_text().split("## Rooms")[1].split("## One iteration")[0]
+    named = set(re.findall(r"[a-z_0-9]+", rooms))
+    files = {path.stem for path in (ROOT / "src/dqd").rglob("*.py")} - {"__init__", "__main__"}
+    assert not files - named
