@@ -20,9 +20,11 @@ from dqd.inputs.layout import Layout
 from dqd.runners.snapshot import ROWS, Snapshot, Snapshots, settings
 from dqd.storage import record
 from dqd.storage.settings import describe
+from dqd.types import PyTree
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +58,7 @@ class Result(Snapshot):
         """Share of the finite evaluations whose measures lay outside the grid."""
         return self.state.tally.outside / max(self.state.tally.finite, 1)
 
-    def solution(self, measures: Any) -> Any:
+    def solution(self, measures: Any) -> PyTree:
         """The elite in the cell of these measures, shaped like x0."""
         found = self.archive.retrieve(measures)
         if len(found) != 1:
@@ -67,7 +69,7 @@ class Result(Snapshot):
             raise KeyError(f"no elite in the cell of measures {np.asarray(measures).tolist()}")
         return self.layout.unflatten(found.solutions[0])
 
-    def best_solution(self) -> Any:
+    def best_solution(self) -> PyTree:
         """The elite with the best objective, shaped like x0."""
         if not len(self.elites):
             raise KeyError("the archive is empty")
@@ -77,7 +79,7 @@ class Result(Snapshot):
         """One row per elite: cell, objective, measure_0..., solution_0..., found."""
         return self.archive.to_pandas()
 
-    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
         return self.archive.to_numpy().plot(path, **options)
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 T = TypeVar("T")
+
+PyTree: TypeAlias = Any  # arrays in whatever structure its owner chose: a user's solution, an emitter's state
 
 
 def static(**options: Any) -> Any:

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dqd
 from dqd.domains import Arm, LinearProjection, check_jacobian
 from dqd.types import Evaluation
 
@@ -320,3 +321,13 @@ def test_wrong_shapes_of_the_values_are_told_before_the_jacobian_is_looked_at(fo
             return found
 
     assert message in str(check_jacobian(Model(), np.zeros(4)))
+
+
+def test_a_function_of_a_batch_that_returns_a_tuple_is_checked_too():
+    def all_three(x, factor=2):
+        jacobian = np.zeros((len(x), 2, x.shape[1]))
+        jacobian[:, 0], jacobian[:, 1, 0] = -factor * x, 1
+        return -(x**2).sum(axis=1), x[:, :1], jacobian
+
+    assert dqd.check_jacobian(dqd.evaluator(all_three), np.ones(3))
+    assert not dqd.check_jacobian(dqd.evaluator(lambda x: all_three(x, factor=3)), np.ones(3))

@@ -19,13 +19,13 @@ import numpy as np
 
 from dqd.domains.function import FunctionDomain
 from dqd.inputs.arrays import to_numpy
-from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.evaluator import Answer, Evaluator
 from dqd.inputs.layout import Layout, OnFlat
 from dqd.types import Evaluation, Score
 
 STEPS = (1e-1, 1e-2, 1e-3, 1e-4)  # of each coordinate that moves
 COORDINATES, DIRECTIONS = 64, 32
-CHUNK = 64  # solutions per call of the evaluator: one shape to compile, and no more than a large model can hold
+ROWS = 64  # solutions per call of the evaluator: one shape to compile, and no more than a large model can hold
 UNKNOWN = 1e300  # the doubt of a slope that could not be measured
 ALIKE = 0.02  # two rows that differ by less, relative to their size, are recognised as one another
 
@@ -70,7 +70,7 @@ def check_jacobian(
         judge = FunctionDomain(OnFlat(evaluator, layout))
     solutions = np.atleast_2d(to_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
-    found = judge.evaluate_with_jacobian(_like(x, solutions))
+    found = _told(judge.evaluate_with_jacobian(_like(x, solutions)))
     complaint = _shape_complaint(found, *solutions.shape)
     if complaint:
         return JacobianReport(False, np.full(1, np.nan), complaint)
@@ -88,6 +88,10 @@ def check_jacobian(
     return _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
 
 
+def _told(answer: Answer) -> Evaluation:
+    return Evaluation(*answer) if isinstance(answer, tuple | list) else answer
+
+
 # Measuring slopes -----------------------------------------------------------------------------------------------------
 
 
@@ -100,8 +104,8 @@ class _Raw:
     scale: float
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
-        chunks = [points[i : i + CHUNK] for i in range(0, len(points), CHUNK)]
-        return np.concatenate([self.rows(self.evaluator.evaluate(_like(self.x, chunk))) for chunk in chunks])
+        pieces = [points[i : i + ROWS] for i in range(0, len(points), ROWS)]
+        return np.concatenate([self.rows(_told(self.evaluator.evaluate(_like(self.x, few)))) for few in pieces])
 
     def rows(self, found: Evaluation) -> np.ndarray:
         return np.column_stack([to_numpy(found.objective) / self.scale, to_numpy(found.measures)]).astype(float)

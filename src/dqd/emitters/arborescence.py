@@ -20,7 +20,7 @@ from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
 from dqd.strategies.strategy import Strategy
-from dqd.types import AddResult, Evaluation, Points, Proposal, matmul, pytree, replace, select, static
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, matmul, pytree, replace, select, static
 
 
 @pytree
@@ -107,7 +107,7 @@ class Arborescence:
     def _elite(self, archive: Archive, uniform: Array, x0: Array) -> Array:
         return archive.pick(uniform[None], x0)[0]
 
-    def _fresh(self, old: Any, theta: Array) -> Any:
+    def _fresh(self, old: Any, theta: Array) -> PyTree:
         """The optimiser's initial state, with its step counter kept if so set."""
         fresh = self.optimizer(**self.arguments).init(theta)
         if not self.keep_step_count:

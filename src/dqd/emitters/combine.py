@@ -12,7 +12,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import Emitter, check_emitter
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, static
 
 
 @pytree
@@ -103,10 +103,10 @@ class Replicated:
     def initial_population(self) -> int:
         return self.emitter.initial_population
 
-    def noise(self, key: Array, n: int, k: int) -> Any:
+    def noise(self, key: Array, n: int, k: int) -> PyTree:
         return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))
 
-    def init(self, x0: Array, k: int) -> Any:
+    def init(self, x0: Array, k: int) -> PyTree:
         one = self.emitter.init(x0, k)
         return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.copies, *leaf.shape)), one)
 
@@ -120,16 +120,16 @@ class Replicated:
         state, proposal = jax.vmap(self.emitter.ask, (0, None, 0, 0, 0))(state, archive, points, evaluation, noise)
         return state, Proposal(self._flat(proposal.solutions), proposal.drawn)
 
-    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
+    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> PyTree:
         return jax.vmap(self.emitter.tell, (0, None, 0, 0))(state, archive, drawn, self._per_copy(result))
 
     def restarts(self, state: Any) -> dict[str, Array]:
         return {reason: jnp.sum(counts) for reason, counts in jax.vmap(self.emitter.restarts)(state).items()}
 
-    def _per_copy(self, tree: Any) -> Any:
+    def _per_copy(self, tree: Any) -> PyTree:
         return jax.tree.map(lambda leaf: leaf.reshape(self.copies, leaf.shape[0] // self.copies, *leaf.shape[1:]), tree)
 
-    def _flat(self, tree: Any) -> Any:
+    def _flat(self, tree: Any) -> PyTree:
         return jax.tree.map(lambda leaf: leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:]), tree)
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.types import AddResult, Evaluation, Points, Proposal
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree
 
 
 @runtime_checkable
@@ -30,11 +30,11 @@ class Emitter(Protocol):
         """Solutions drawn around x0 and evaluated before iteration 1."""
         ...
 
-    def noise(self, key: Array, n: int, k: int) -> Any:
+    def noise(self, key: Array, n: int, k: int) -> PyTree:
         """Everything random of one iteration."""
         ...
 
-    def init(self, x0: Array, k: int) -> Any:
+    def init(self, x0: Array, k: int) -> PyTree:
         """State before iteration 1."""
         ...
 
@@ -46,7 +46,7 @@ class Emitter(Protocol):
         """Solutions to evaluate, given what was found at the points."""
         ...
 
-    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
+    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> PyTree:
         """State for the next iteration; the archive already holds what was accepted."""
         ...
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    from dqd.types import Evaluation
+
+
+Answer: TypeAlias = "Evaluation | tuple[Any, ...]"  # objective and measures, and the jacobian where it was asked for
 
 
 @runtime_checkable
@@ -15,11 +21,11 @@ class Evaluator(Protocol):
     row 0 belongs to the objective and row 1 + j to measure j. A `dqd.Domain` is one that JAX can trace as well.
     """
 
-    def evaluate(self, solutions: Any) -> Any:
+    def evaluate(self, solutions: Any) -> Answer:
         """Objective and measures."""
         ...
 
-    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+    def evaluate_with_jacobian(self, solutions: Any) -> Answer:
         """Objective, measures and jacobian."""
         ...
 
@@ -31,10 +37,10 @@ class BatchFunction:
     function: Callable[[Any], Any]
     jacobian: Callable[[Any], Any] | None = None
 
-    def evaluate(self, solutions: Any) -> Any:
+    def evaluate(self, solutions: Any) -> Answer:
         return self.function(solutions)
 
-    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+    def evaluate_with_jacobian(self, solutions: Any) -> Answer:
         return (self.function if self.jacobian is None else self.jacobian)(solutions)
 
 

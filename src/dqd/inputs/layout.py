@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from dqd.inputs.arrays import to_numpy
-from dqd.types import Score
+from dqd.types import PyTree, Score
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Layout:
     def is_flat(self) -> bool:
         return self.treedef.num_leaves == 1 and jax.tree_util.treedef_is_leaf(self.treedef) and len(self.shapes[0]) == 1
 
-    def unflatten(self, flat: Any) -> Any:
+    def unflatten(self, flat: Any) -> PyTree:
         """A flat vector (n,) as the user's pytree."""
         if self.is_flat:
             return flat

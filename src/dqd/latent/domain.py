@@ -26,7 +26,7 @@ from dqd.inputs.arrays import filled
 from dqd.inputs.names import check_known
 from dqd.latent.cutouts import Cutouts
 from dqd.latent.spaces import Space
-from dqd.types import Evaluation, pytree, static
+from dqd.types import Evaluation, PyTree, pytree, static
 
 T = TypeVar("T")
 
@@ -207,7 +207,7 @@ def by_device(cpu: T, gpu: T) -> T:
     return cpu if jax.default_backend() == "cpu" else gpu
 
 
-def in_passes(function: Callable[[Array], Any], solutions: Array, rows: int) -> Any:
+def in_passes(function: Callable[[Array], Any], solutions: Array, rows: int) -> PyTree:
     """function over (b, n) in passes of at most `rows`, of equal length; the last one is filled with a copy."""
     count = -(-len(solutions) // rows)
     if count <= 1:

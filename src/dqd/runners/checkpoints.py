@@ -28,6 +28,7 @@ from dqd.search.search import Search, SearchState
 from dqd.storage import record
 from dqd.storage.settings import SettingsChangedError, differences
 from dqd.storage.writer import MOST_VIEWS, Writer
+from dqd.types import PyTree
 
 CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
     f"archive/{name}": name for name in ("solutions", "objective", "measures", "found")
@@ -191,7 +192,7 @@ class Checkpoints:
         self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
 
 
-def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> Any:
+def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> PyTree:
     """The structure of the state, with a leading axis for seeds."""
 
     def state(archive: Archive, x0: Array, seed: Array) -> SearchState:
@@ -211,7 +212,7 @@ def to_arrays(tree: Any) -> dict[str, np.ndarray]:
     return {_name(path): np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for path, leaf in leaves}
 
 
-def from_arrays(shapes: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def from_arrays(shapes: Any, arrays: Mapping[str, np.ndarray]) -> PyTree:
     """The pytree of that structure; every array must fit, and none may be left."""
     leaves, treedef = jax.tree_util.tree_flatten_with_path(shapes)
     names = [_name(path) for path, _ in leaves]

@@ -25,7 +25,7 @@ from dqd.emitters.combine import Replicated
 from dqd.inputs.arrays import filled
 from dqd.runners.compiled import begin, begin_seeds, grain, iterate, whole
 from dqd.search.search import Search, SearchState, Tally
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
 AXIS = "devices"
 
@@ -126,7 +126,7 @@ def _on(mesh: Mesh, body: Callable[..., Any], inputs: Any, outputs: Any) -> Call
     return jax.shard_map(body, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
 
 
-def _places(search: Search, mesh: Mesh, batched: bool) -> Any:
+def _places(search: Search, mesh: Mesh, batched: bool) -> PyTree:
     """What of a state is cut among the devices: all of it by seeds, or the emitter by copies."""
     if batched:
         return P(AXIS)
@@ -139,7 +139,7 @@ def _places(search: Search, mesh: Mesh, batched: bool) -> Any:
 # Inside the program of one device -------------------------------------------------------------------------------------
 
 
-def _own(tree: Any, shares: int) -> Any:
+def _own(tree: Any, shares: int) -> PyTree:
     """This device's rows of arrays whose rows can be shared equally."""
 
     def rows(leaf: Array) -> Array:
@@ -149,7 +149,7 @@ def _own(tree: Any, shares: int) -> Any:
     return jax.tree.map(rows, tree)
 
 
-def _gathered(tree: Any) -> Any:
+def _gathered(tree: Any) -> PyTree:
     """The rows of all devices, one after the other."""
     return jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AXIS, tiled=True), tree)
 
@@ -204,10 +204,10 @@ class _SharedCopies:
     def initial_population(self) -> int:
         return self.every.initial_population
 
-    def noise(self, key: Array, n: int, k: int) -> Any:
+    def noise(self, key: Array, n: int, k: int) -> PyTree:
         return _own(self.every.noise(key, n, k), self.shares)
 
-    def init(self, x0: Array, k: int) -> Any:
+    def init(self, x0: Array, k: int) -> PyTree:
         return self.mine.init(x0, k)
 
     def points(self, state: Any, archive: Archive, noise: Any) -> Points:
@@ -220,7 +220,7 @@ class _SharedCopies:
         state, proposal = self.mine.ask(state, archive, points, evaluation, noise)
         return state, replace(proposal, solutions=_gathered(proposal.solutions))
 
-    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> Any:
+    def tell(self, state: Any, archive: Archive, drawn: Any, result: AddResult) -> PyTree:
         return self.mine.tell(state, archive, drawn, _own(result, self.shares))
 
     def restarts(self, state: Any) -> dict[str, Array]:

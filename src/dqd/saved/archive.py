@@ -20,6 +20,7 @@ from dqd.tessellations.tessellation import Tessellation
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ class SavedArchive:
 
         return save(self, path, solutions=solutions)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Heat map; written to `path` if one is given. Returns the matplotlib figure."""
         from dqd.figures import draw, panels
 

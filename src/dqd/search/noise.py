@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.search.search import Search, SearchState
+from dqd.types import PyTree
 
 LENGTHS = (25, 5, 1)  # iterations; each is a multiple of the next
 LARGEST = 4 * 2**20  # bytes; more would leave the processor's caches
@@ -24,11 +25,11 @@ def block_length(search: Search, state: SearchState, seeds: int = 1) -> int:
     return next(length for length in LENGTHS if length * size <= LARGEST or length == 1)
 
 
-def draw(search: Search, state: SearchState, begin: Array, length: int) -> Any:
+def draw(search: Search, state: SearchState, begin: Array, length: int) -> PyTree:
     """Random numbers of the `length` iterations after `begin`."""
     return jax.vmap(lambda i: search.noise(state, begin + 1 + i))(jnp.arange(length))
 
 
-def at(block: Any, place: Array) -> Any:
+def at(block: Any, place: Array) -> PyTree:
     """Of a block, the numbers of one iteration."""
     return jax.tree.map(lambda numbers: numbers[place], block)

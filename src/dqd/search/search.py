@@ -18,10 +18,10 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
+from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
-from dqd.inputs.evaluator import Evaluator
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, replace
 
 # What of a state no search ever changes.
 FIXED = (
@@ -120,7 +120,7 @@ class Search:
 
     # One iteration ----------------------------------------------------------------------------------------------------
 
-    def noise(self, state: SearchState, iteration: Array) -> Any:
+    def noise(self, state: SearchState, iteration: Array) -> PyTree:
         """The random numbers of one iteration; the first has number 1."""
         key = jax.random.fold_in(state.key, iteration)
         noise = self.emitter.noise(key, state.x0.size, state.archive.tessellation.num_measures)
@@ -150,16 +150,16 @@ class Search:
         emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
         return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=_counted(state, result))
 
-    def step(self, state: SearchState, evaluator: Evaluator, noise: Any) -> SearchState:
-        """One iteration around an evaluator that JAX can trace."""
+    def step(self, state: SearchState, domain: Domain, noise: Any) -> SearchState:
+        """One iteration around a domain, whose evaluations JAX can trace."""
         points = self.ask_dqd(state, noise)
         evaluation = no_evaluation(state.archive.tessellation, state.x0)
         if self.emitter.num_points:
-            evaluation = apart(_always(state), evaluator.evaluate_with_jacobian, points.solutions)
+            evaluation = apart(_always(state), domain.evaluate_with_jacobian, points.solutions)
             evaluation = evaluation.astype(state.x0.dtype)
         state = self.tell_dqd(state, points, evaluation)
         state, proposal = self.ask(state, points, evaluation, noise)
-        evaluation = apart(_always(state), evaluator.evaluate, proposal.solutions)
+        evaluation = apart(_always(state), domain.evaluate, proposal.solutions)
         return self.tell(state, proposal, evaluation.astype(state.x0.dtype))
 
     def restarts(self, state: SearchState) -> dict[str, int]:

@@ -20,7 +20,7 @@ from dqd.archives.metrics import Metrics, Standing
 from dqd.inputs.arrays import filled
 from dqd.search.noise import at, block_length, draw
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
-from dqd.types import Evaluation, Points, Proposal
+from dqd.types import Evaluation, Points, Proposal, PyTree
 
 init = jax.jit(Search.init, donate_argnames="archive")
 ROWS = 64  # iterations whose metrics are worked out at once
@@ -91,7 +91,7 @@ class Walk:
         if len(self._standings) == ROWS:
             self._settle()
 
-    def _drawn(self, iteration: int) -> Any:
+    def _drawn(self, iteration: int) -> PyTree:
         """The block of random numbers for the iteration after this one."""
         begin = iteration - iteration % self._block
         if self._noise[0] != begin:
@@ -190,11 +190,11 @@ def _tell_initial(
     return search.tell_initial(state, solutions, evaluation), None
 
 
-def _draw(search: Search, state: SearchState, begin: Array) -> Any:
+def _draw(search: Search, state: SearchState, begin: Array) -> PyTree:
     return draw(search, state, begin, block_length(search, state))
 
 
-def _next(search: Search, state: SearchState, block: Any) -> Any:
+def _next(search: Search, state: SearchState, block: Any) -> PyTree:
     """The random numbers of the iteration that comes next."""
     return at(block, state.iteration % block_length(search, state))
 

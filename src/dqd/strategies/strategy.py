@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from jax import Array
 
+from dqd.types import PyTree
+
 
 class Strategy(Protocol):
     """Interface: a frozen pytree without state. Emitters keep the state it makes, a pytree that holds `mean` (d,).
@@ -23,7 +25,7 @@ class Strategy(Protocol):
         """The names of its stop tests."""
         ...
 
-    def init(self, mean: Array) -> Any:
+    def init(self, mean: Array) -> PyTree:
         """State before the first generation, around `mean` (d,)."""
         ...
 
@@ -31,7 +33,7 @@ class Strategy(Protocol):
         """Samples (lambda, d) made of standard normals (lambda, d); the state may change, as by a decomposition."""
         ...
 
-    def tell(self, state: Any, points: Array, ranks: Array, parents: Array | int) -> Any:
+    def tell(self, state: Any, points: Array, ranks: Array, parents: Array | int) -> PyTree:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         ...
 
@@ -39,6 +41,6 @@ class Strategy(Protocol):
         """Which of the stop tests fire after a generation with these values (lambda,): booleans in order of reasons."""
         ...
 
-    def reset(self, state: Any, when: Array, mean: Array) -> Any:
+    def reset(self, state: Any, when: Array, mean: Array) -> PyTree:
         """Start afresh from `mean` where the scalar `when` holds."""
         ...

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dqd.tessellations.tessellation import Raster
+from dqd.tessellations.tessellation import A, Raster
 
 EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
 MAX_MEASURES = 32
@@ -64,23 +64,23 @@ class Grid:
     def num_cells(self) -> int:
         return math.prod(self.shape)
 
-    def index_of(self, measures: Any) -> Any:
+    def index_of(self, measures: A) -> A:
         """Cell of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
-        xp, measures, lower, upper = self._real(measures)
-        counts = xp.asarray(self.shape, measures.dtype)
+        xp, real, lower, upper = self._real(measures)
+        counts = xp.asarray(self.shape, real.dtype)
         shift = _shift(lower, upper, counts, xp)
         # Clamp before the cast (1e12 does not fit an integer) and after it (in float32, high - 1e-6 is high).
-        inside = xp.clip(measures + shift, lower, upper - shift)
+        inside = xp.clip(real + shift, lower, upper - shift)
         # Times the reciprocal: XLA makes that of a division here, and the last bit decides at an edge.
         position = ((inside - lower) * (1 / (upper - lower)) * counts).astype(xp.int32)
         position = xp.clip(position, 0, xp.asarray(self.shape, xp.int32) - 1)
         strides = np.cumprod((1, *self.shape[:0:-1]))[::-1]
         return xp.sum(position * xp.asarray(strides, xp.int32), axis=-1, dtype=xp.int32)
 
-    def outside(self, measures: Any) -> Any:
+    def outside(self, measures: A) -> A:
         """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""
-        xp, measures, lower, upper = self._real(measures)
-        return xp.any((measures < lower) | (measures > upper), axis=-1)
+        xp, real, lower, upper = self._real(measures)
+        return xp.any((real < lower) | (real > upper), axis=-1)
 
     def _real(self, measures: Any) -> tuple[Any, Any, Any, Any]:
         """NumPy or JAX, whosever the measures are; the measures and both edges in one floating type."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
+
+A = TypeVar("A")  # an array, NumPy's or JAX's
 
 
 class Raster(NamedTuple):
@@ -33,11 +35,11 @@ class Tessellation(Protocol):
     @property
     def num_measures(self) -> int: ...
 
-    def index_of(self, measures: Any) -> Any:
+    def index_of(self, measures: A) -> A:
         """Cell of each row of measures (..., k) -> (...), int32; arrays come back as they went in, NumPy's or JAX's."""
         ...
 
-    def outside(self, measures: Any) -> Any:
+    def outside(self, measures: A) -> A:
         """Which rows of measures (..., k) lie outside the cells and are moved to the nearest one."""
         ...
 

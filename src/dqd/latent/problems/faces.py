@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +27,7 @@ from dqd.latent.scorers.age_gender import AgeAndGender, age_shapes, gender_shape
 from dqd.latent.scorers.face_parser import FaceParser
 from dqd.latent.spaces import Identity, Mapped, Space, Whitened
 from dqd.latent.weights import face_files
-from dqd.types import replace
+from dqd.types import PyTree, replace
 
 # Matrix products by Triton make XLA (seen with JAX 0.11.2) abort while it compiles these networks for a GPU.
 flags.add_flag(flags.NO_TRITON_PRODUCTS)
@@ -137,5 +136,5 @@ def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -
     return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]), radius=radius)
 
 
-def _tree(name: str, shapes: face_files.Shapes, source: Path | None) -> Any:
+def _tree(name: str, shapes: face_files.Shapes, source: Path | None) -> PyTree:
     return jax.tree.map(jnp.asarray, face_files.read(name, shapes, source))
