@@ -26,7 +26,7 @@ from dqd.latent.scorers import face_parser
 from dqd.latent.scorers.age_gender import AgeAndGender, age_shapes, gender_shapes
 from dqd.latent.scorers.face_parser import FaceParser
 from dqd.latent.spaces import Identity, Mapped, Space, Whitened
-from dqd.latent.weights import face_files
+from dqd.latent.weights import face_files, files
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, replace
 
@@ -157,5 +157,5 @@ def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -
     return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]), radius=radius)
 
 
-def _tree(name: str, shapes: face_files.Shapes, source: Path | None) -> Any:
+def _tree(name: str, shapes: files.Shapes, source: Path | None) -> Any:
     return jax.tree.map(jnp.asarray, face_files.read(name, shapes, source))
