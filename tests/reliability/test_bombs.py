@@ -1,5 +1,8 @@
 """Files that claim or hide more than a reader should ever allocate are refused before it does."""
 
+import functools
+import gzip
+import inspect
 import io
 import json
 import os
@@ -8,6 +11,7 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -112,7 +116,14 @@ CSV = {
     "rows of different lengths": b"cell,objective\n1,2\n1\n",
     "one name twice": b"cell,cell\n1,2\n",
 }
+TEXT = {
+    "zeros packed 1000 to 1.gz": gzip.compress(bytes(ZEROS)),
+    "cut short.gz": gzip.compress(b"word " * 100)[:-9],
+    "not packed.gz": b"word",
+    "not text": b"\xff\xfe",
+}
 CASES = [
+    (functools.partial(safe.load_text, limit=2**20), TEXT),
     (safe.load_safetensors, SAFETENSORS),
     (safe.load_npz, NPZ),
     (safe.load_json, JSON),
@@ -135,16 +146,20 @@ def refused(load, path, words=None, peak=PEAK):
     assert taken < peak
 
 
+def _named(load):
+    return getattr(load, "func", load).__name__.removeprefix("load_")
+
+
 @pytest.mark.parametrize(
-    ("load", "data"),
+    ("load", "name", "data"),
     [
-        pytest.param(load, data, id=f"{load.__name__.removeprefix('load_')}: {name}")
+        pytest.param(load, name, data, id=f"{_named(load)}: {name}")
         for load, cases in CASES
         for name, data in cases.items()
     ],
 )
-def test_a_bomb_is_refused(tmp_path, load, data):
-    path = tmp_path / "bomb"
+def test_a_bomb_is_refused(tmp_path, load, name, data):
+    path = tmp_path / f"bomb{Path(name).suffix}"
     path.write_bytes(data)
     refused(load, path)
 
@@ -165,20 +180,25 @@ def test_json_of_too_many_values_is_refused_unparsed(tmp_path, monkeypatch, load
     refused(load, tmp_path / "bomb", "too many values")
 
 
-LOADERS = [getattr(safe, name) for name in safe.__all__ if name.startswith("load_")]
+LOADERS = [getattr(safe, name) for name in safe.__all__ if name.startswith(("load_", "describe_"))]
+
+
+def capped(load):
+    """Some loaders are told how much is too much."""
+    return functools.partial(load, limit=GiB) if "limit" in inspect.signature(load).parameters else load
 
 
 @pytest.mark.parametrize("load", LOADERS)
 def test_a_file_larger_than_the_cap_is_refused_unread(tmp_path, load):
     with (tmp_path / "large").open("wb") as file:
         file.truncate(17 * GiB)  # a hole; it takes no room
-    refused(load, tmp_path / "large", "allowed are")
+    refused(capped(load), tmp_path / "large", "allowed are")
 
 
 @pytest.mark.parametrize("load", LOADERS)
 def test_a_pipe_is_refused_at_once(tmp_path, load):
     os.mkfifo(tmp_path / "pipe")
-    refused(load, tmp_path / "pipe", "not a plain file")
+    refused(capped(load), tmp_path / "pipe", "not a plain file")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """Nothing that is printed ends a run: not by a reader who left, not by a full disk, not by a closed stream."""
 
+import ast
 import contextlib
 import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from reliability.samples import short_run
 
+from dqd import console
 from dqd.console import saying
 from dqd.runners import progress
 
@@ -126,3 +129,29 @@ def test_words_that_a_stream_cannot_spell_are_escaped():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
     assert done.stdout == b"a \\u2192 b\n"
+
+
+# Who prints -----------------------------------------------------------------------------------------------------------
+
+PRINTERS = {
+    "latent/weights/torch_child.py": "a process of its own",
+    "paper/report/suite_report.py": "warns after all trials have run",
+}
+
+
+def prints(node):
+    match node:
+        case ast.Call(func=ast.Name(id="print")) | ast.Attribute(value=ast.Name(id="warnings"), attr="warn"):
+            return True
+    return False
+
+
+def test_all_words_of_the_library_pass_one_place():
+    source = Path(console.__file__).parents[1]
+    names = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if any(map(prints, ast.walk(ast.parse(path.read_text()))))
+    }
+    others = {name for name in names if not name.startswith(("console/", "cli/"))}
+    assert others == PRINTERS.keys(), "use dqd.console.saying"

@@ -5,19 +5,22 @@ cap before anything is allocated, names and types with a list. Nothing here can 
 that is not what it should be raises `UnreadableError`, whatever is wrong with it. NumPy only; never JAX.
 """
 
-from dqd.safe.files import MAX_BYTES, UnreadableError
+from dqd.safe.files import MAX_BYTES, UnreadableError, load_bytes
 from dqd.safe.npz import load_npz
 from dqd.safe.parquet import load_parquet
-from dqd.safe.tensors import load_safetensors
-from dqd.safe.text import load_csv, load_json, load_jsonl
+from dqd.safe.tensors import describe_safetensors, load_safetensors
+from dqd.safe.text import load_csv, load_json, load_jsonl, load_text
 
 __all__ = [
     "MAX_BYTES",
     "UnreadableError",
+    "describe_safetensors",
+    "load_bytes",
     "load_csv",
     "load_json",
     "load_jsonl",
     "load_npz",
     "load_parquet",
     "load_safetensors",
+    "load_text",
 ]

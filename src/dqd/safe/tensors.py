@@ -17,19 +17,35 @@ DTYPES = {
     **{f"U{8 * size}": np.dtype(f"<u{size}") for size in (1, 2, 4, 8)},
     **{f"I{8 * size}": np.dtype(f"<i{size}") for size in (1, 2, 4, 8)},
 }
+Entry = tuple[np.dtype, tuple[int, ...], int, int]  # type, shape, first byte, one past the last
 
 
 def load_safetensors(path: Source, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
     """Every array of a file, or those of some names that are there; the whole file is checked before one is read."""
     with opened(path, MAX_BYTES) as (file, size):
-        header, start = _header(path, file, size)
-        header.pop("__metadata__", None)
-        if len(header) > MAX_ARRAYS:
-            raise UnreadableError(path, f"{len(header):,} arrays", f"allowed are {MAX_ARRAYS:,}")
-        declared = {name: _entry(path, name, entry) for name, entry in header.items()}
-        _check_offsets(path, declared, size - start)
+        declared, _, start = _declared(path, file, size)
         wanted = declared.keys() if only is None else declared.keys() & set(only)
         return {name: _read(path, file, start, name, entry) for name, entry in declared.items() if name in wanted}
+
+
+def describe_safetensors(path: Source) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Names and shapes of the arrays, and the words beside them; the whole file is checked, but no number read."""
+    with opened(path, MAX_BYTES) as (file, size):
+        declared, words, _ = _declared(path, file, size)
+        return {name: shape for name, (_, shape, _, _) in declared.items()}, words
+
+
+def _declared(path: Source, file: BinaryIO, size: int) -> tuple[dict[str, Entry], dict[str, str], int]:
+    """What the header says of the arrays, the words beside them, and where the first array begins."""
+    header, start = _header(path, file, size)
+    words = header.pop("__metadata__", {})
+    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
+        raise UnreadableError(path, "metadata that are not words", "expected a safetensors file")
+    if len(header) > MAX_ARRAYS:
+        raise UnreadableError(path, f"{len(header):,} arrays", f"allowed are {MAX_ARRAYS:,}")
+    declared = {name: _entry(path, name, entry) for name, entry in header.items()}
+    _check_offsets(path, declared, size - start)
+    return declared, words, start
 
 
 def _header(path: Source, file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
@@ -42,9 +58,6 @@ def _header(path: Source, file: BinaryIO, size: int) -> tuple[dict[str, Any], in
     if not isinstance(header, dict):
         raise UnreadableError(path, "a header that is not an object", "expected a safetensors file")
     return header, 8 + length
-
-
-Entry = tuple[np.dtype, tuple[int, ...], int, int]  # type, shape, first byte, one past the last
 
 
 def _entry(path: Source, name: str, entry: Any) -> Entry:

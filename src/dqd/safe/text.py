@@ -1,11 +1,14 @@
-"""JSON, lines of JSON, and tables of numbers as CSV."""
+"""Text, JSON, lines of JSON, and tables of numbers as CSV."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import os
 import re
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +23,19 @@ MAX_MARKS = 1_000_000  # strings, commas and brackets; a pair of them may become
 MAX_DEPTH = 32  # lists and objects inside each other
 MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
 LEVELS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
+
+def load_text(path: Source, limit: int) -> str:
+    """The text of a file, unpacked if its name ends in .gz; of at most `limit` bytes either way."""
+    data = load_bytes(path, limit)
+    try:
+        if os.fspath(path).endswith(".gz"):
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(limit + 1)
+        if len(data) > limit:
+            raise UnreadableError(path, f"more than {limit:,} bytes when unpacked", f"allowed are {limit:,}")
+        return data.decode()
+    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise UnreadableError(path, f"cut short or damaged ({str(error)[:120]})", "copy it again") from None
 
 
 def load_json(path: Source, limit: int = MAX_JSON_BYTES) -> Any:

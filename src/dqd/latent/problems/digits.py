@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from importlib import resources
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from safetensors.numpy import load
 
 from dqd.domains.problem import Problem
 from dqd.inputs.names import known
 from dqd.latent.domain import LatentDomain
 from dqd.latent.problems.scores import Score, grid, label
 from dqd.latent.spaces import Space, Sphere, Whitened
+from dqd.safe import load_safetensors
 from dqd.types import pytree, static
 
 SIZE = 28
@@ -160,4 +160,4 @@ def _layers(network: str, tensors: dict[str, np.ndarray]) -> Layers:
 
 @functools.cache
 def _tensors() -> dict[str, np.ndarray]:
-    return load(resources.files("dqd.latent.problems").joinpath("digits.safetensors").read_bytes())
+    return load_safetensors(Path(__file__).with_name("digits.safetensors"))

@@ -26,7 +26,7 @@ from dqd.latent.scorers import face_parser
 from dqd.latent.scorers.age_gender import AgeAndGender, age_shapes, gender_shapes
 from dqd.latent.scorers.face_parser import FaceParser
 from dqd.latent.spaces import Identity, Mapped, Space, Whitened
-from dqd.latent.weights import face_files
+from dqd.latent.weights import face_files, files
 from dqd.types import PyTree, replace
 
 # Matrix products by Triton make XLA (seen with JAX 0.11.2) abort while it compiles these networks for a GPU.
@@ -136,5 +136,5 @@ def make_space(name: str, network: MobileStyleGAN, source: Path | None = None) -
     return Whitened(arrays["mean"], arrays["axes"], float(arrays["explained"][0]), radius=radius)
 
 
-def _tree(name: str, shapes: face_files.Shapes, source: Path | None) -> PyTree:
+def _tree(name: str, shapes: files.Shapes, source: Path | None) -> PyTree:
     return jax.tree.map(jnp.asarray, face_files.read(name, shapes, source))

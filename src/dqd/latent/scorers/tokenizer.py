@@ -10,10 +10,8 @@ lower-cased, its white space made single. Repairing broken encodings, as OpenAI'
 from __future__ import annotations
 
 import functools
-import gzip
 import html
 import itertools
-import json
 import os
 import re
 import unicodedata
@@ -22,8 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dqd.safe import load_json, load_text
+
 NUM_MERGES = 49_152 - 256 - 2  # of the published table; what follows in OpenAI's file is not used
-LARGEST_TABLE = 64 * 2**20  # bytes, unpacked
+LARGEST_TABLE = 16 * 2**20  # bytes, unpacked
 START, END = "<|startoftext|>", "<|endoftext|>"
 WORD_END = "</w>"
 
@@ -154,24 +154,19 @@ def find_merges(path: str | os.PathLike[str]) -> Path:
 
 def read_merges(path: Path) -> list[Pair]:
     """The pairs of a table, in order of rank."""
-    text = _read_text(path)
-    if path.suffix == ".json":
-        rows = json.loads(text).get("model", {}).get("merges", [])
-        pairs = [tuple(row.split(" ") if isinstance(row, str) else row) for row in rows]
-    else:
-        pairs = [tuple(line.split()) for line in text.splitlines()[1:]]  # the first line names a version
-    pairs = pairs[:NUM_MERGES]
-    if len(pairs) < NUM_MERGES or any(len(pair) != 2 for pair in pairs):
+    rows = (_json_rows if path.suffix == ".json" else _lines)(path)[:NUM_MERGES]
+    if len(rows) < NUM_MERGES or any([type(part) for part in row] != [str, str] for row in rows):
         raise ValueError(f"{path}: expected {NUM_MERGES:,} merges of two parts each; cut short or another table")
-    return pairs
+    return [(first, second) for first, second in rows]
 
 
-def _read_text(path: Path) -> str:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            found = file.read(LARGEST_TABLE + 1)
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: cut short or damaged ({error}); copy it again") from error
-    if len(found) > LARGEST_TABLE:
-        raise ValueError(f"{path}: more than {LARGEST_TABLE:,} bytes is no table of merges")
-    return found.decode()
+def _lines(path: Path) -> list[list[str]]:
+    """Without the first one, which names a version."""
+    return [line.split() for line in load_text(path, LARGEST_TABLE).splitlines()[1:]]
+
+
+def _json_rows(path: Path) -> list[list[str]]:
+    match load_json(path, LARGEST_TABLE):
+        case {"model": {"merges": [*rows]}} if all(isinstance(row, str | list) for row in rows):
+            return [row.split(" ") if isinstance(row, str) else row for row in rows]
+    return []

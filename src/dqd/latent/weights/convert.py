@@ -24,7 +24,8 @@ from dqd.latent.problems.stylegan_clip import CLIP_FILE, GENERATOR_FILE
 from dqd.latent.scorers.clip import ACTIVATIONS, HEAD_WIDTH
 from dqd.latent.scorers.tokenizer import find_merges, read_merges
 from dqd.latent.weights import clip_weights, files, nvidia, torch_child
-from dqd.safe import load_json
+from dqd.safe import MAX_BYTES, load_json
+from dqd.safe.files import opened
 
 MERGES_FILE = "merges.txt"
 CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
@@ -174,9 +175,7 @@ def _read(path: Path, trust: bool) -> files.Tensors:
 
 
 def _run_child(path: Path, target: Path, trust: bool) -> None:
-    if path.stat().st_size > files.LARGEST_FILE:
-        raise ValueError(f"{path}: {path.stat().st_size:,} bytes; more than {files.LARGEST_FILE:,} are not read")
-    with path.open("rb") as file:
+    with opened(path, MAX_BYTES) as (file, _):
         if not file.read(4).startswith(CHECKPOINTS):
             raise ValueError(f"{path}: neither a PyTorch checkpoint nor safetensors")
     # -I: nothing but installed packages is imported. A trusted pickle may need code beside it: PYTHONPATH counts then.

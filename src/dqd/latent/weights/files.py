@@ -10,37 +10,33 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+
+from dqd.safe import describe_safetensors, load_safetensors
 
 Tensors = dict[str, np.ndarray]
 Shapes = dict[str, tuple[int, ...]]
 
-LARGEST_FILE = 8 * 2**30  # bytes
-MOST_TENSORS = 20_000
 NAMED = 5  # tensors named in a message before "and n more"
 
 
 def shapes(path: str | os.PathLike[str]) -> Shapes:
     """Names and shapes of what a file holds, without reading the numbers."""
-    with _open(path) as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    return describe_safetensors(_existing(path))[0]
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The words that were written beside the tensors."""
-    with _open(path) as file:
-        return dict(file.metadata() or {})
+    return describe_safetensors(_existing(path))[1]
 
 
 def load(path: str | os.PathLike[str], expected: Mapping[str, tuple[int, ...]]) -> Tensors:
     """The tensors of a file in float32, after their names and shapes were found to be the expected ones."""
     check(shapes(path), expected, str(path))
-    with _open(path) as file:
-        return {name: np.asarray(file.get_tensor(name), np.float32) for name in expected}
+    found = load_safetensors(path)
+    return {name: np.asarray(found[name], np.float32) for name in expected}
 
 
 def check(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
@@ -74,19 +70,10 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], about
     return target
 
 
-def _open(path: str | os.PathLike[str]) -> Any:
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; `dqd convert` makes it from a checkpoint")
-    if path.stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{path}: {path.stat().st_size:,} bytes; weights of more than {LARGEST_FILE:,} are not read")
-    try:
-        file = safe_open(path, framework="numpy")
-    except SafetensorError as error:
-        raise ValueError(f"{path}: cut short or not a safetensors file ({error}); copy or convert it again") from error
-    if len(file.keys()) > MOST_TENSORS:
-        raise ValueError(f"{path}: {len(file.keys()):,} tensors; more than {MOST_TENSORS:,} are not read")
-    return file
+def _existing(path: str | os.PathLike[str]) -> Path:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{os.fspath(path)}: no such file; `dqd convert` makes it from a checkpoint")
+    return Path(path)
 
 
 def _some(names: list[str]) -> str:

