@@ -34,7 +34,7 @@ from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.storage.record import with_versions
-from dqd.storage.settings import describe
+from dqd.storage.settings import with_about
 from dqd.storage.writer import Writer
 from dqd.tessellations.tessellation import Tessellation, check_tessellation
 from dqd.types import Score
@@ -147,11 +147,10 @@ def illuminate(
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if out is not None:
             seeding = {"seeds": numbers} if batched else {"seed": numbers[0]}
-            asked = describe(about or {}) | settings(search, archive, flat, elsewhere.described(problem)) | seeding
-            config = with_versions({**asked, "iterations": int(iterations)})
-            checkpoints = Checkpoints(
-                stack.enter_context(Writer(out)), config, checkpoint_seconds, clock, search, runner.grain
-            )
+            asked = settings(search, archive, flat, elsewhere.described(problem)) | seeding
+            config = with_versions(with_about(about, {**asked, "iterations": int(iterations)}))
+            writer = stack.enter_context(Writer(out, int(iterations)))
+            checkpoints = Checkpoints(writer, config, checkpoint_seconds, clock, search, runner.grain)
         beginning = (archive, flat, jnp.asarray(numbers if batched else numbers[0]))
         state, history = checkpoints.restore(archive, flat) or (runner.start(*beginning), History())
         interrupt = stack.enter_context(Interrupt(resumable=out is not None))

@@ -17,7 +17,7 @@ from dqd.archives.metrics import Metrics
 from dqd.inputs.layout import Layout
 from dqd.runners.snapshot import ROWS, Snapshot, Snapshots, settings
 from dqd.storage import record
-from dqd.storage.settings import describe
+from dqd.storage.settings import with_about
 
 if TYPE_CHECKING:
     import pandas
@@ -78,7 +78,7 @@ class Result(Snapshot):
         Without solutions the record is small; `rows` is about how many lines of metrics to keep; `about` is added to
         the config.
         """
-        config = {**describe(about or {}), **self._config()}
+        config = with_about(about, self._config())
         return record.write_run(folder, self.iterations, config, self.summary(), self.files(solutions, rows))
 
     def _config(self) -> dict[str, Any]:

@@ -59,6 +59,15 @@ def hold(folder: Path) -> None:
         time.sleep(600)
 
 
+def hold_and_fork(folder: Path) -> None:
+    """A helper that is born while the run is locked."""
+    with Writer(folder):
+        child = os.fork()
+        if child:
+            say("forked", child)
+        time.sleep(600)
+
+
 def read(folder: Path, last: int) -> None:
     """Read until the last step is there; steps must never go back."""
     reads, seen = 0, 0
@@ -86,7 +95,7 @@ def save_blindly(folder: Path, step: int) -> None:
 
 
 def main() -> None:
-    roles = {"commit": commit, "hold": hold, "read": read, "save": save, "save_blindly": save_blindly}
+    roles = {role.__name__: role for role in (commit, hold, hold_and_fork, read, save, save_blindly)}
     while True:
         if select.select([0], [], [], 0.002)[0]:
             orders = os.read(0, 4096).decode().splitlines()

@@ -12,6 +12,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import small
 from reliability.actors import CONFIG, check, files
 
 import dqd
@@ -341,6 +342,29 @@ def test_a_new_folder_that_cannot_be_made_is_named(tmp_path):
     with Disk(1, errno.EROFS), pytest.raises(CheckpointError, match="Read-only file system"):
         go_on(tmp_path / "deep" / "run")
     assert not (tmp_path / "deep").exists()
+
+
+def test_a_finished_run_is_returned_where_nothing_can_be_written_and_while_another_holds_the_lock(tmp_path):
+    begun = small.illuminate(out=tmp_path / "run")
+    with Writer(tmp_path / "run"):
+        again = small.illuminate(out=tmp_path / "run", about={"note": "other words"})
+    np.testing.assert_array_equal(again.archive.solutions, begun.archive.solutions)
+    (tmp_path / "run" / "lock").unlink()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with Disk(failing=1, code=errno.EROFS):
+        again = small.illuminate(out=tmp_path / "run")
+    np.testing.assert_array_equal(again.archive.solutions, begun.archive.solutions)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    with Disk(failing=1, code=errno.EROFS), pytest.raises(CheckpointError, match="Read-only file system"):
+        small.illuminate(out=tmp_path / "run", iterations=50)
+
+
+def test_a_config_too_large_to_be_ours_is_replaced_unread(copy, monkeypatch):
+    os.truncate(copy / "config.json", 6 * 2**30)  # a hole
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read whole"))
+    with Writer(copy) as run:
+        run.configure(CONFIG)
+    assert (copy / "config.json").stat().st_size < 1000
 
 
 @pytest.mark.parametrize("checkpoint", [1, 2, 3])
