@@ -88,6 +88,14 @@ def save(folder: Path, step: int) -> None:
         say("refused", step)
 
 
+def save_slowly(folder: Path, step: int) -> None:
+    """So that it can be killed on the way, or after it."""
+    say("begins", step)
+    durable.os = types.SimpleNamespace(**{**vars(os), "fsync": lambda file: time.sleep(0.003)})
+    save(folder, step)
+    time.sleep(600)
+
+
 def save_blindly(folder: Path, step: int) -> None:
     """As on a machine that does not see the locks of others."""
     Lock.take = lambda lock, wait=False: "ours"
@@ -95,7 +103,7 @@ def save_blindly(folder: Path, step: int) -> None:
 
 
 def main() -> None:
-    roles = {role.__name__: role for role in (commit, hold, hold_and_fork, read, save, save_blindly)}
+    roles = {role.__name__: role for role in (commit, hold, hold_and_fork, read, save, save_slowly, save_blindly)}
     while True:
         if select.select([0], [], [], 0.002)[0]:
             orders = os.read(0, 4096).decode().splitlines()

@@ -216,15 +216,26 @@ def test_nothing_is_written_or_removed_through_a_link(copy, tmp_path, name):
     assert {path: path.is_file() and path.read_bytes() for path in [ours, *ours.rglob("*")]} == before
 
 
+@pytest.mark.parametrize("name", ["config.json", "views/000000004.safetensors"])
+def test_a_file_that_is_a_link_is_replaced(copy, tmp_path, name):
+    (tmp_path / "ours").write_text("precious")
+    (copy / name).unlink(missing_ok=True)
+    (copy / name).symlink_to(tmp_path / "ours")
+    go_on(copy)
+    assert ((tmp_path / "ours").read_text(), (copy / name).is_symlink()) == ("precious", False)
+
+
 def test_of_links_inside_only_the_links_are_removed(copy, tmp_path):
     (tmp_path / "ours" / "deep").mkdir(parents=True)
-    for link in (".dqd-x", "steps/.dqd-x", "steps/000000009", "views/000000009.safetensors"):
+    (copy / ".dqd-0123456789abcdee.lock-x").mkdir()
+    own = (".dqd-0123456789abcdef-x", ".dqd-0123456789abcdef.lock-x", ".dqd-0123456789abcdee-x")
+    for link in (*own, ".dqd-x", "steps/.dqd-x", "steps/000000009", "views/000000009.safetensors"):
         (copy / link).symlink_to(tmp_path / "ours")
     with pytest.warns(UserWarning, match="000000009 is damaged"):
         go_on(copy)
     with Writer(copy) as run:
         run.forget_views_after(4)
-    assert [path for path in copy.rglob("*") if path.is_symlink()] == []
+    assert [path for path in copy.rglob("*") if path.is_symlink() or path.name.startswith(".dqd-")] == []
     assert (tmp_path / "ours" / "deep").is_dir()
 
 

@@ -67,13 +67,15 @@ def test_a_child_that_outlives_a_killed_writer_does_not_keep_its_lock(tmp_path):
         stage.order("hold_and_fork", tmp_path / "run")
         holder, word, child = stage.hear()
         assert word == "forked"
-        with pytest.raises(LockedError, match=f"process {holder} on {socket.gethostname()} since [^,]*; wait"):
-            Writer(tmp_path / "run").__enter__()
-        stage.kill(holder)
-        assert stage.hear() == (holder, "over", -9)
-        with Writer(tmp_path / "run") as writer:
-            assert writer.latest is None
-        stage.kill(child)
+        try:
+            with pytest.raises(LockedError, match=f"process {holder} on {socket.gethostname()} since [^,]*; wait"):
+                Writer(tmp_path / "run").__enter__()
+            stage.kill(holder)
+            assert stage.hear() == (holder, "over", -9)
+            with Writer(tmp_path / "run") as writer:
+                assert writer.latest is None
+        finally:
+            stage.kill(child)
 
 
 def test_a_lock_that_its_signer_has_left_to_another_says_that_the_signer_is_dead(tmp_path):
