@@ -40,7 +40,7 @@ from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.storage.folder import Folder
 from dqd.storage.record import with_versions
-from dqd.storage.settings import describe
+from dqd.storage.settings import with_about
 from dqd.storage.writer import Writer
 from dqd.tessellations.tessellation import Tessellation, check_tessellation
 from dqd.types import Score
@@ -170,9 +170,9 @@ def illuminate(
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
         if folder is not None:
             seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
-            asked = describe(folder.about) | task.settings(_place(where)) | seeding
-            config = with_versions({**asked, "iterations": int(iterations)})
-            writer = stack.enter_context(Writer(folder.path))
+            asked = task.settings(_place(where)) | seeding | {"iterations": int(iterations)}
+            config = with_versions(with_about(folder.about, asked))
+            writer = stack.enter_context(Writer(folder.path, int(iterations)))
             checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, clock, task.search, runner.grain)
         beginning = (task.archive, task.x0, jnp.asarray(numbers[0] if seeds is None else numbers))
         state, history = checkpoints.restore(task.archive, task.x0) or (runner.start(*beginning), History())

@@ -19,7 +19,7 @@ from dqd.archives.metrics import Metrics
 from dqd.inputs.layout import Layout
 from dqd.runners.snapshot import ROWS, Snapshot, Snapshots, settings
 from dqd.storage import record
-from dqd.storage.settings import describe
+from dqd.storage.settings import with_about
 from dqd.types import PyTree
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Result(Snapshot):
         Without solutions the record is small; `rows` is about how many lines of metrics to keep, up to 10,000;
         `about` is added to the config.
         """
-        config = {**describe(about or {}), **self._config()}
+        config = with_about(about, self._config())
         return record.write_run(folder, self.iterations, config, self.summary(), self.files(solutions, rows))
 
     def _config(self) -> dict[str, Any]:

@@ -59,6 +59,15 @@ def hold(folder: Path) -> None:
         time.sleep(600)
 
 
+def hold_and_fork(folder: Path) -> None:
+    """A helper that is born while the run is locked."""
+    with Writer(folder):
+        child = os.fork()
+        if child:
+            say("forked", child)
+        time.sleep(600)
+
+
 def read(folder: Path, last: int) -> None:
     """Read until the last step is there; steps must never go back."""
     reads, seen = 0, 0
@@ -79,6 +88,14 @@ def save(folder: Path, step: int) -> None:
         say("refused", step)
 
 
+def save_slowly(folder: Path, step: int) -> None:
+    """So that it can be killed on the way, or after it."""
+    say("begins", step)
+    durable.os = types.SimpleNamespace(**{**vars(os), "fsync": lambda file: time.sleep(0.003)})
+    save(folder, step)
+    time.sleep(600)
+
+
 def save_blindly(folder: Path, step: int) -> None:
     """As on a machine that does not see the locks of others."""
     Lock.take = lambda lock, wait=False: "ours"
@@ -86,7 +103,7 @@ def save_blindly(folder: Path, step: int) -> None:
 
 
 def main() -> None:
-    roles = {"commit": commit, "hold": hold, "read": read, "save": save, "save_blindly": save_blindly}
+    roles = {role.__name__: role for role in (commit, hold, hold_and_fork, read, save, save_slowly, save_blindly)}
     while True:
         if select.select([0], [], [], 0.002)[0]:
             orders = os.read(0, 4096).decode().splitlines()

@@ -12,6 +12,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import small
 from reliability.actors import CONFIG, check, files
 
 import dqd
@@ -215,15 +216,26 @@ def test_nothing_is_written_or_removed_through_a_link(copy, tmp_path, name):
     assert {path: path.is_file() and path.read_bytes() for path in [ours, *ours.rglob("*")]} == before
 
 
+@pytest.mark.parametrize("name", ["config.json", "views/000000004.safetensors"])
+def test_a_file_that_is_a_link_is_replaced(copy, tmp_path, name):
+    (tmp_path / "ours").write_text("precious")
+    (copy / name).unlink(missing_ok=True)
+    (copy / name).symlink_to(tmp_path / "ours")
+    go_on(copy)
+    assert ((tmp_path / "ours").read_text(), (copy / name).is_symlink()) == ("precious", False)
+
+
 def test_of_links_inside_only_the_links_are_removed(copy, tmp_path):
     (tmp_path / "ours" / "deep").mkdir(parents=True)
-    for link in (".dqd-x", "steps/.dqd-x", "steps/000000009", "views/000000009.safetensors"):
+    (copy / ".dqd-0123456789abcdee.lock-x").mkdir()
+    own = (".dqd-0123456789abcdef-x", ".dqd-0123456789abcdef.lock-x", ".dqd-0123456789abcdee-x")
+    for link in (*own, ".dqd-x", "steps/.dqd-x", "steps/000000009", "views/000000009.safetensors"):
         (copy / link).symlink_to(tmp_path / "ours")
     with pytest.warns(UserWarning, match="000000009 is damaged"):
         go_on(copy)
     with Writer(copy) as run:
         run.forget_views_after(4)
-    assert [path for path in copy.rglob("*") if path.is_symlink()] == []
+    assert [path for path in copy.rglob("*") if path.is_symlink() or path.name.startswith(".dqd-")] == []
     assert (tmp_path / "ours" / "deep").is_dir()
 
 
@@ -341,6 +353,29 @@ def test_a_new_folder_that_cannot_be_made_is_named(tmp_path):
     with Disk(1, errno.EROFS), pytest.raises(CheckpointError, match="Read-only file system"):
         go_on(tmp_path / "deep" / "run")
     assert not (tmp_path / "deep").exists()
+
+
+def test_a_finished_run_is_returned_where_nothing_can_be_written_and_while_another_holds_the_lock(tmp_path):
+    begun = small.illuminate(out=tmp_path / "run")
+    with Writer(tmp_path / "run"):
+        again = small.illuminate(out=tmp_path / "run", about={"note": "other words"})
+    np.testing.assert_array_equal(again.archive.solutions, begun.archive.solutions)
+    (tmp_path / "run" / "lock").unlink()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with Disk(failing=1, code=errno.EROFS):
+        again = small.illuminate(out=tmp_path / "run")
+    np.testing.assert_array_equal(again.archive.solutions, begun.archive.solutions)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    with Disk(failing=1, code=errno.EROFS), pytest.raises(CheckpointError, match="Read-only file system"):
+        small.illuminate(out=tmp_path / "run", iterations=50)
+
+
+def test_a_config_too_large_to_be_ours_is_replaced_unread(copy, monkeypatch):
+    os.truncate(copy / "config.json", 6 * 2**30)  # a hole
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read whole"))
+    with Writer(copy) as run:
+        run.configure(CONFIG)
+    assert (copy / "config.json").stat().st_size < 1000
 
 
 @pytest.mark.parametrize("checkpoint", [1, 2, 3])

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import shutil
 import socket
 import time
 
@@ -11,8 +12,8 @@ from reliability.actors import check
 from reliability.stage import Stage
 
 from dqd.storage import durable, record
-from dqd.storage.lock import LockedError
-from dqd.storage.writer import KEPT, Writer
+from dqd.storage.lock import Lock, LockedError
+from dqd.storage.writer import KEPT, CheckpointError, Writer
 
 
 def temporary(folder):
@@ -61,6 +62,35 @@ def test_two_writers_in_one_process_are_two_writers(tmp_path):
         Writer(tmp_path / "run").__enter__()
 
 
+def test_a_child_that_outlives_a_killed_writer_does_not_keep_its_lock(tmp_path):
+    with Stage() as stage:
+        stage.order("hold_and_fork", tmp_path / "run")
+        holder, word, child = stage.hear()
+        assert word == "forked"
+        try:
+            with pytest.raises(LockedError, match=f"process {holder} on {socket.gethostname()} since [^,]*; wait"):
+                Writer(tmp_path / "run").__enter__()
+            stage.kill(holder)
+            assert stage.hear() == (holder, "over", -9)
+            with Writer(tmp_path / "run") as writer:
+                assert writer.latest is None
+        finally:
+            stage.kill(child)
+
+
+def test_a_lock_that_its_signer_has_left_to_another_says_that_the_signer_is_dead(tmp_path):
+    with Stage() as stage:
+        stage.order("hold", tmp_path / "run")
+        holder, _, _ = stage.hear()
+        stage.kill(holder)
+        assert stage.hear()[1] == "over"
+    lock = Lock(tmp_path / "run" / "lock")
+    assert lock.take() == "ours"
+    with pytest.raises(LockedError, match=f"process {holder} on .*, which has ended, but a process that it started"):
+        Writer(tmp_path / "run").__enter__()
+    lock.close()
+
+
 @pytest.mark.parametrize("taken_over", [False, True])
 def test_a_writer_whose_lock_was_removed_stops_with_its_checkpoints_intact(tmp_path, taken_over):
     folder, files = tmp_path / "run", {"metrics.jsonl": b"", "archive.safetensors": {"cell": np.arange(3)}}
@@ -71,7 +101,9 @@ def test_a_writer_whose_lock_was_removed_stops_with_its_checkpoints_intact(tmp_p
             second = stack.enter_context(Writer(folder))
             second.commit(2, {}, {}, files)
         before = sorted(folder.rglob("*"))
-        with pytest.raises(LockedError, match=r"lock was removed or replaced .* earlier checkpoints are intact"):
+        with pytest.raises(
+            LockedError, match=r"lock was removed or replaced .* goes on: earlier checkpoints are intact"
+        ):
             first.commit(3, {}, {}, files)
         with pytest.raises(LockedError, match="removed or replaced"):
             first.view(3, {"cell": np.arange(3)})
@@ -80,6 +112,18 @@ def test_a_writer_whose_lock_was_removed_stops_with_its_checkpoints_intact(tmp_p
             second.commit(3, {}, {}, files)
     with Writer(folder) as third:
         assert third.latest.step == (3 if taken_over else 1)
+
+
+def test_a_writer_whose_folder_was_removed_claims_no_checkpoint(tmp_path):
+    folder, files = tmp_path / "run", {"metrics.jsonl": b""}
+    with Writer(folder) as writer:
+        writer.commit(1, {}, {}, files)
+        shutil.rmtree(folder)
+        with pytest.raises(LockedError, match="begins anew: there is no earlier checkpoint"):
+            writer.commit(2, {}, {}, files)
+        with pytest.raises(CheckpointError, match="begins anew: there is no earlier checkpoint"):
+            writer.configure({"seed": 2})
+    assert not folder.exists()
 
 
 def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_path):

@@ -1,12 +1,14 @@
 """Several processes write into one folder at the same time: a suite's trials, or a result of one name."""
 
 import json
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from reliability.actors import check
+from reliability.actors import CONFIG, check, files
 from reliability.rivals import IDS
 from reliability.stage import Stage
 
@@ -90,3 +92,29 @@ def test_of_savers_that_choose_one_name_one_wins_and_the_others_are_told(tmp_pat
     if role == "save_blindly":  # cleaners that take away from each other may leave something to the next one
         durable.remove_temporary(tmp_path)
     assert list(tmp_path.glob(f"{durable.TEMPORARY}*")) == []
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(500, marks=pytest.mark.long)])
+def test_savers_that_are_killed_leave_a_whole_result_or_none_and_the_next_one_removes_the_rest(tmp_path, rounds):
+    moments, torn = random.Random(rounds), 0
+    with Stage() as stage:
+        for number in range(rounds):
+            folder = tmp_path / str(number)
+            for step in (1, 2):
+                stage.order("save_slowly", folder, step)
+            savers: set[int] = set()
+            while len(savers) < 2:  # both have begun
+                savers.add(stage.hear()[0])
+            time.sleep(moments.uniform(0, 0.03))
+            for saver in savers:
+                stage.kill(saver)
+            over = 0
+            while over < 2:
+                over += stage.hear()[1] == "over"
+            torn += bool(list(tmp_path.glob(f"{durable.TEMPORARY}*")))
+            if not folder.exists():
+                record.write_run(folder, 3, CONFIG, {"iterations": 3}, files(3))
+            assert record.newest(folder, check) in (1, 2, 3)
+            durable.remove_temporary(tmp_path, folder.name)
+            assert list(tmp_path.glob(f"{durable.TEMPORARY}*")) == []
+    assert torn > rounds / 10  # so what is shown here was at stake

@@ -213,6 +213,21 @@ class Model:
         return x
 
 
+@pytest.mark.parametrize("name", ["seed", "seeds", "iterations", "emitter", "x0", "format", "dqd", "summary"])
+def test_words_of_ones_own_may_not_take_the_name_of_a_setting(tmp_path, result, name):
+    for use in (lambda about: result.save(tmp_path / "run", about=about), lambda about: run(out=tmp_path, about=about)):
+        with pytest.raises(ValueError, match=f"about: .*got {name}; choose another name, such as my_{name}"):
+            use({"note": "fine", name: 3})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_name_of_a_config_is_taken(tmp_path, result):
+    config = json.loads((result.save(tmp_path / "run") / "config.json").read_text())
+    for name in config:
+        with pytest.raises(ValueError, match=f"got {name};"):
+            result.save(tmp_path / "other", about={name: 1})
+
+
 def test_what_has_no_name_is_described_alike_in_every_process():
     one, other = (record.describe([partial(Model(), scale=2.0), Model(), object()]) for _ in range(2))
     assert one == other

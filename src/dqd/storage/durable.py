@@ -26,6 +26,7 @@ Content = bytes | str | Mapping[str, np.ndarray]  # of a file: bytes, text, or a
 
 TEMPORARY = ".dqd-"  # what is being written, or removed, has a name that begins so
 OURS = re.compile(re.escape(TEMPORARY) + r"(?P<token>[0-9a-f]{16})(\.lock)?-(?P<name>.+)", re.DOTALL)
+NO_LOCK = (errno.ENOENT, errno.ELOOP, errno.EISDIR)  # where there is none, or what nobody locks: a link, a folder
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename over something else answers
 KINDS = {
     "bool": "BOOL",
@@ -171,8 +172,11 @@ def remove_temporary(folder: Path, name: str | None = None) -> None:
 def _clean(path: Path, token: str, name: str) -> None:
     """Remove what nobody holds. It goes whole: a writer that lives, its lock not seen here, finds all or nothing."""
     target, lock = path.with_name(name), None
-    with contextlib.suppress(FileNotFoundError):  # then its writer is done, or dead since long
+    try:
         lock = Lock(_aside(target, f"{token}.lock"), flags=0)
+    except OSError as error:
+        if error.errno not in NO_LOCK:
+            raise
     try:
         if lock is None or (lock.take() == "ours" and lock.in_place()):
             gone = _aside(target, secrets.token_hex(8))

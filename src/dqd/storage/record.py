@@ -184,7 +184,7 @@ def write_run(
     """A run of one checkpoint, in a folder that is whole or absent. Of several that write it at once, one wins."""
     target, config = Path(folder).resolve(), with_versions(config)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(f"{target} already exists and is not an empty folder; choose another name")
+        raise FileExistsError(f"{os.fspath(folder)} already exists and is not an empty folder; choose another name")
     durable.make_folder(target.parent)
     durable.remove_temporary(target.parent, target.name)
     for attempt in range(1, ATTEMPTS + 1):

@@ -14,6 +14,8 @@ import numpy as np
 
 LISTED = 64  # numbers; a larger array is described by its digest
 
+RESERVED = {"format", "dqd", "numpy", "seed", "seeds", "summary"}  # names in config.json, besides those of the settings
+
 
 class SettingsChangedError(ValueError):
     """The folder holds a run of other settings."""
@@ -32,6 +34,17 @@ def describe(thing: Any) -> Any:
     if isinstance(thing, list | tuple):
         return [describe(value) for value in thing]
     return plain(thing)
+
+
+def with_about(about: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Words of one's own, and the settings; the names of settings are taken."""
+    own = describe(about or {})
+    if taken := [name for name in own if name in RESERVED | settings.keys()]:
+        raise ValueError(
+            f"about: expected names that config.json does not use itself, got {', '.join(taken)}; "
+            f"choose another name, such as my_{taken[0]}"
+        )
+    return {**own, **settings}
 
 
 def plain(value: Any) -> Any:

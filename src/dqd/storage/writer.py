@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dqd.console import saying
+from dqd.safe.files import opened
 from dqd.storage import durable, record
 from dqd.storage.lock import Lock, LockedError
 from dqd.storage.record import CONFIG, FAILURES, LOCK, STEPS, VIEWS
@@ -25,24 +26,28 @@ MOST_VIEWS = 50
 
 
 class CheckpointError(OSError):
-    """A checkpoint could not be written; the earlier ones are intact."""
+    """A checkpoint could not be written."""
 
 
 class Writer:
     """Use it as a context: the folder is made and locked on entering, unlocked on leaving.
 
+    A run that has done its `iterations` is only read: without a lock, also where nothing can be written.
+
     `latest` is the newest valid checkpoint that was there. Damaged ones are named in a warning and stay until the next
     commit; if all of them are damaged, that is an error, never a silent fresh start.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike[str], iterations: int | None = None) -> None:
+        self.folder, self.iterations = Path(folder), iterations
         self.latest: record.Checkpoint | None = None
         self._lock: Lock | None = None
         self._valid: list[str] = []  # names of checkpoints, oldest first
 
     def __enter__(self) -> Writer:
         _check_place(self.folder)
+        if self._is_finished():
+            return self
         with explained(self.folder, "prepare the folder", 4096):
             durable.make_folder(self.folder)
             self._lock = _lock(self.folder / LOCK)
@@ -61,6 +66,14 @@ class Writer:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _is_finished(self) -> bool:
+        """Whether the newest checkpoint is the last one that is wanted, and whole."""
+        for place in record.step_folders(self.folder)[:1]:
+            if self.iterations is not None and int(place.name) >= self.iterations:
+                with contextlib.suppress(record.DamagedError):
+                    self.latest, self._valid = record.Checkpoint(place, record.verify(place)), [place.name]
+        return self.latest is not None
 
     def _look(self) -> None:
         damaged = {}
@@ -82,15 +95,13 @@ class Writer:
             return
         raise LockedError(
             f"{self.folder / LOCK} was removed or replaced while this process wrote the run, so another one may write "
-            "it too. This one stops; earlier checkpoints are intact. When no process writes there, the same command or "
-            "call goes on"
+            f"it too. This one stops. When no process writes there, {_next(self.folder)}"
         )
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Write config.json, unless it says the same already."""
-        content = record.to_json(config)
-        path = self.folder / CONFIG
-        if not path.is_file() or path.read_bytes() != content:
+        """Write config.json, unless it says the same already, or the run is finished."""
+        content, path = record.to_json(config), self.folder / CONFIG
+        if self._lock is not None and not _holds(path, content):
             with explained(path, "write the settings", len(content)):
                 durable.replace_file(path, content)
 
@@ -130,11 +141,17 @@ class Writer:
     def forget_views_after(self, step: int) -> None:
         """Those of iterations that will be done again."""
         for path in self._views():
-            if _step(path) > step:
+            if self._lock is not None and _step(path) > step:
                 path.unlink()
 
     def _views(self) -> list[Path]:
         return [path for path in (self.folder / VIEWS).glob("*.safetensors") if path.stem.isdecimal()]
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with contextlib.suppress(OSError, ValueError), opened(path, len(content)) as (file, size):
+        return file.read(size) == content
+    return False
 
 
 def _step(view: Path) -> int:
@@ -193,9 +210,13 @@ def explained(path: Path, what: str, needed: int) -> Iterator[None]:
         free = ""
         with contextlib.suppress(OSError):
             free = f", {shutil.disk_usage(path.parent).free:,} bytes are free"
-        raise CheckpointError(
-            error.errno,
-            f"could not {what}: {error.strerror}; {needed:,} bytes are needed{free}. "
-            "Earlier checkpoints are intact: with that mended, the same command or call goes on",
-            str(path),
-        ) from error
+        run = next((place for place in (path, *path.parents[:2]) if (place / STEPS).exists()), path)
+        words = f"could not {what}: {error.strerror}; {needed:,} bytes are needed{free}. With that mended, {_next(run)}"
+        raise CheckpointError(error.errno, words, str(path)) from error
+
+
+def _next(run: Path) -> str:
+    """What there is to go on from."""
+    if record.step_folders(run):
+        return "the same command or call goes on: earlier checkpoints are intact"
+    return "the same command or call begins anew: there is no earlier checkpoint"
