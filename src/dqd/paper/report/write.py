@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from dqd.console import saying
 from dqd.paper import layout
 from dqd.paper.report import sheets, words
 from dqd.paper.report.analysis import Statistics, analyse
@@ -22,7 +22,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     """Write the report of the suite in a folder. Returns the path of report.md."""
     suite = read_suite(folder)
     for problem in suite.problems:
-        warnings.warn(problem, stacklevel=2)
+        saying.warn(problem, stacklevel=2)
     table, found = comparison_table(suite), _statistics(suite)
     pages = sheets.sheets(table)
     target = suite.folder / layout.REPORT
