@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LONGEST_TARGET = 32_768  # bytes of path and query
+LONGEST_TARGET = LARGEST_HEADERS = 32_768  # bytes of path and query; of all headers together
 POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -73,6 +73,8 @@ class Guard:
             return 405, "This server only shows.\n"
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_TARGET:
             return 414, "That address is too long.\n"
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
+            return 431, "These headers are too large.\n"
         if any(origin != f"http://{hosts[0]}" for origin in _all(scope, b"origin")):
             return 403, "Requests of other sites are refused.\n"
         navigates = _all(scope, b"sec-fetch-mode") in ([], ["navigate"]) and scope["path"] == "/"

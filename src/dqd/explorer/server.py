@@ -29,8 +29,13 @@ def serve(
             say("Others on the network can reach this port. The connection is not encrypted, and the link is the key.")
         if browser:
             threading.Timer(0.5, webbrowser.open, (guard.link,)).start()
-        settings = uvicorn.Config(guard, log_level="warning", server_header=False, date_header=False, ws="none")
-        uvicorn.Server(settings).run(sockets=[listener])
+        uvicorn.Server(settings(guard)).run(sockets=[listener])
+
+
+def settings(guard: Guard) -> uvicorn.Config:
+    """Of the server: the strict parser of requests, no WebSockets, nothing said about itself."""
+    quiet = {"log_level": "warning", "server_header": False, "date_header": False}
+    return uvicorn.Config(guard, http="h11", ws="none", proxy_headers=False, **quiet)
 
 
 def listening(host: str, port: int | None) -> socket.socket:

@@ -3,7 +3,7 @@
 const CLICK = 5; // screen pixels that a finger may slip
 
 export function listen(map) {
-  const { canvas, camera } = map;
+  const { canvas } = map;
   const fingers = new Map();
   let began = null;
 
@@ -25,8 +25,8 @@ export function listen(map) {
     if (!before) return hover(map, at);
     began.moved ||= Math.hypot(at.x - began.x, at.y - began.y) > CLICK;
     if (began.box) map.rubber = between(began, at);
-    else if (fingers.size === 2) pinch(camera, fingers, event.pointerId, at);
-    else if (began.moved) camera.move((before.x - at.x) / camera.cellWidth, (at.y - before.y) / camera.cellHeight);
+    else if (fingers.size === 2) pinch(map.camera, fingers, event.pointerId, at);
+    else if (began.moved) map.camera.move((before.x - at.x) / map.camera.cellWidth, (at.y - before.y) / map.camera.cellHeight);
     fingers.set(event.pointerId, at);
     map.draw();
   });
@@ -45,14 +45,14 @@ export function listen(map) {
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const { x, y } = place(event);
-    camera.zoomAt(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), x, y);
+    map.camera.zoomAt(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), x, y);
     hover(map, { x, y });
     map.draw();
   }, { passive: false });
 
   canvas.addEventListener("dblclick", (event) => {
     const { x, y } = place(event);
-    camera.zoomAt(2.5, x, y);
+    map.camera.zoomAt(2.5, x, y);
     map.draw();
   });
 

@@ -26,6 +26,7 @@ export class MapView {
     this.rubber = null; // a box being drawn
     this.pictures = null; // draws the picture of a row, or says that it is not there yet
     this.labels = ["", ""];
+    this.linked = []; // maps that look through the same camera
     this.waiting = false;
     listen(this);
     this.observer = new ResizeObserver(() => this.resize());
@@ -93,6 +94,7 @@ export class MapView {
   draw() {
     if (this.waiting) return;
     this.waiting = true;
+    this.linked.forEach((other) => other.draw());
     requestAnimationFrame(() => {
       this.waiting = false;
       if (this.projection) this.render();

@@ -53,11 +53,12 @@ function drawArm(context, angles, { x, y, width, height }, style, inCell) {
   context.save();
   if (!inCell) disc(context, [x + width / 2, y + height / 2], side * 0.46, style.getPropertyValue("--disc"));
   context.lineJoin = context.lineCap = "round";
-  if (inCell) stroke(context, points, thick * 2.4, style.getPropertyValue("--halo"));
-  stroke(context, points, thick, style.getPropertyValue(inCell ? "--ink" : "--limb"));
+  if (inCell) stroke(context, points, thick * 2.2, style.getPropertyValue("--ink"));
+  stroke(context, points, thick, style.getPropertyValue(inCell ? "--chalk" : "--limb"));
   if (!inCell && angles.length <= 60) points.slice(1, -1).forEach((point) => disc(context, point, thick * 0.85, style.getPropertyValue("--limb")));
   disc(context, points[0], thick * 1.5, style.getPropertyValue(inCell ? "--ink" : "--text"));
-  disc(context, points[points.length - 1], thick * 2, style.getPropertyValue(inCell ? "--hand-ink" : "--hand"));
+  if (inCell) disc(context, points[points.length - 1], thick * 2.4, style.getPropertyValue("--ink"));
+  disc(context, points[points.length - 1], thick * (inCell ? 1.8 : 2), style.getPropertyValue(inCell ? "--hand-chalk" : "--hand"));
   context.restore();
 }
 

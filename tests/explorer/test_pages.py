@@ -1,0 +1,279 @@
+"""The pages in a real browser: what is drawn is what is stored, and nothing is asked of anybody else."""
+
+import json
+
+import numpy as np
+import pytest
+from explorer.browsers import cell_centre, cell_corner, local, needs_browser, opened
+from explorer.samples import archive, commit, make_run, served
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from dqd.storage.writer import Writer
+
+pytestmark = needs_browser
+EMPTY = (0xEC, 0xEA, 0xE4)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with opened() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def saved():
+    return archive((12, 9))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, saved):
+    root = tmp_path_factory.mktemp("runs")
+    make_run(root / "flat", saved)
+    make_run(root / "line", archive((30,), seed=1), domain={"type": "Other"}, command={"algorithm": "map-elites"})
+    make_run(root / "deep", archive((6, 5, 4, 3), seed=2), domain={"type": "Other"}, seed=7)
+    saved.save(root / "elites.csv")
+    with served(root) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def quiet(browser):
+    """No error in the console, and no request but to the server, whatever a test does."""
+    yield
+    assert browser.errors() == []
+    allowed = ("http://127.0.0.1:", "data:", "blob:", "file:", "about:", "chrome")
+    assert [url for url in browser.requests() if not url.startswith(allowed)] == []
+
+
+def visit(browser, server, name):
+    """The page of a run, by its name in the list."""
+    browser.driver.get(server.guard.link)
+    browser.until(lambda: browser.text("tbody"))
+    links = browser.driver.find_elements("css selector", "td.name a")
+    next(link for link in links if link.text == name).click()
+    browser.until(lambda: browser.text("h1").startswith(name))
+    browser.drawn()
+
+
+def expected_colours(browser, values):
+    """The colour of each value, on a straight scale from the least to the largest."""
+    table = np.array(browser.import_("return [...(await import('/static/colours.js')).table('tide')]")).reshape(256, 3)
+    low, high = float(values.min()), float(values.max())
+    share = (values.astype(float) - low) / (high - low)
+    return [tuple(table[index].tolist()) for index in np.floor(255 * share + 0.5).astype(int)]
+
+
+def click(browser, x, y):
+    browser.run("scrollTo(0, 0)")  # Selenium counts from the middle of what is in sight
+    canvas = browser.driver.find_element("css selector", "canvas.map")
+    width, height = canvas.size["width"], canvas.size["height"]
+    ActionChains(browser.driver).move_to_element_with_offset(
+        canvas, round(x - width / 2), round(y - height / 2)
+    ).click().perform()
+
+
+def facts(browser):
+    """What the panel says of the chosen elite."""
+    names = [cell.text for cell in browser.driver.find_elements("css selector", ".facts dt")]
+    values = browser.run(
+        "return [...document.querySelectorAll('.facts dd')].map((cell) => cell.firstChild.textContent)"
+    )
+    return {name: value.replace("−", "-").replace(",", "") for name, value in zip(names, values, strict=False)}
+
+
+def test_the_list_shows_every_run_and_archive(browser, server):
+    browser.driver.get(server.guard.link)
+    browser.until(lambda: browser.text("tbody"))
+    names = [cell.text for cell in browser.driver.find_elements("css selector", "td.name")]
+    assert sorted(names) == ["deep", "elites.csv", "flat", "line"]
+    browser.driver.find_element("css selector", "input[type=search]").send_keys("map-elites")
+    assert [cell.text for cell in browser.driver.find_elements("css selector", "td.name")] == ["line"]
+
+
+def test_the_list_is_sorted_by_the_column_that_is_clicked(browser, server):
+    browser.driver.get(server.guard.link)
+    browser.until(lambda: browser.text("tbody"))
+    for expected in ([7.0, 0.0, 0.0], [0.0, 0.0, 7.0]):
+        next(b for b in browser.driver.find_elements("css selector", "th button") if b.text.startswith("Seed")).click()
+        seeds = [cell.text for cell in browser.driver.find_elements("css selector", "td.seed")]
+        assert [float(seed) for seed in seeds if seed != "–"] in (expected, expected[::-1])
+        assert seeds[-1] == "–"  # what has no seed comes last either way
+
+
+def test_every_cell_has_the_colour_of_its_value(browser, server, saved):
+    visit(browser, server, "flat")
+    browser.driver.find_element("css selector", "h1").click()  # the pointer leaves the map
+    expected = expected_colours(browser, saved.objective)
+    values = dict(zip(saved.cell.tolist(), expected, strict=True))
+    picture = browser.picture()
+    for cell in range(12 * 9):
+        drawn = picture.at(cell_corner(browser, cell, 12, 9))
+        assert drawn == values.get(cell, EMPTY), cell
+
+
+def test_a_click_shows_exactly_that_elite(browser, server, saved):
+    visit(browser, server, "flat")
+    browser.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    for row in (3, 40, len(saved) - 1):
+        cell = int(saved.cell[row])
+        click(browser, *cell_centre(browser, *divmod(cell, 9), 12, 9))
+        browser.until(lambda cell=cell: facts(browser).get("cell") == str(cell))
+        shown = facts(browser)
+        assert float(shown["objective"]) == pytest.approx(saved.objective[row], rel=1e-7)
+        assert float(shown["hand, x"]) == pytest.approx(saved.measures[row, 0], rel=1e-6)
+        assert float(shown["hand, y"]) == pytest.approx(saved.measures[row, 1], rel=1e-6)
+        assert shown["found"] == f"iteration {saved.found[row]}"
+        browser.until(lambda: browser.text(".solution"))
+        browser.driver.find_element("css selector", ".solution button").click()
+        copied = browser.until(lambda: browser.run("const text = window.copied; window.copied = null; return text"))
+        assert json.loads(copied) == saved.solutions[row].tolist()
+        assert f"cell={cell}" in browser.driver.current_url
+
+
+def test_a_click_draws_the_arm(browser, server, saved):
+    """The hand is where the solution puts it."""
+    visit(browser, server, "flat")
+    row = int(np.argmax(saved.objective))
+    browser.until(lambda: browser.text(".solution"))
+    side = browser.run("return document.querySelector('.picture').clientWidth")
+    height = browser.run("return document.querySelector('.picture').clientHeight")
+    directions = np.cumsum(saved.solutions[row].astype(float))
+    unit = min(side, height) * 0.92 / 12
+    x, y = side / 2 + np.cos(directions).sum() * unit, height / 2 - np.sin(directions).sum() * unit
+    assert browser.picture(".picture").at((x, y)) == (0xC8, 0x4A, 0x09)
+
+
+def test_a_link_leads_to_its_cell(browser, server, saved):
+    visit(browser, server, "flat")
+    address = browser.driver.current_url.partition("?")[0]
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{address}?cell={saved.cell[5]}")
+    browser.until(lambda: facts(browser).get("cell") == str(saved.cell[5]))
+
+
+def test_arrow_keys_go_from_cell_to_cell(browser, server, saved):
+    visit(browser, server, "flat")
+    occupied = set(saved.cell.tolist())
+    here = int(saved.cell[np.argmax(saved.objective)])
+    canvas = browser.driver.find_element("css selector", "canvas.map")
+    for key, (du, dv) in ((Keys.ARROW_LEFT, (-1, 0)), (Keys.ARROW_UP, (0, 1)), (Keys.ARROW_RIGHT, (1, 0))):
+        u, v = divmod(here, 9)
+        ahead = [(u + i * du) * 9 + v + i * dv for i in range(1, 12) if 0 <= u + i * du < 12 and 0 <= v + i * dv < 9]
+        here = next((cell for cell in ahead if cell in occupied), here)
+        canvas.send_keys(key)
+        browser.until(lambda here=here: facts(browser).get("cell") == str(here))
+
+
+def test_the_nearest_elite_is_found(browser, server, saved):
+    visit(browser, server, "flat")
+    wanted = np.array([0.31, 1.4])
+    row = int(np.argmin(np.sum(((saved.measures - wanted) / [1, 2]) ** 2, axis=1)))
+    for field, value in zip(browser.driver.find_elements("css selector", ".finder input"), wanted, strict=True):
+        field.send_keys(str(value))
+    browser.driver.find_element("css selector", ".finder button[type=submit]").click()
+    browser.until(lambda: facts(browser).get("cell") == str(saved.cell[row]))
+
+
+def test_zooming_in_draws_pictures_into_the_cells(browser, server):
+    visit(browser, server, "flat")
+    before = browser.run("return document.querySelector('canvas.map').toDataURL()")
+    for _ in range(4):
+        browser.driver.find_element("css selector", ".zoomer button").click()
+    asked = browser.until(lambda: [url for url in browser.requests() if "solutions?cells=" in url and "," in url])
+    assert asked
+    assert browser.run("return document.querySelector('canvas.map').toDataURL()") != before
+
+
+def test_one_measure_is_a_strip_and_four_measures_have_sliders(browser, server):
+    visit(browser, server, "line")
+    assert browser.run("return document.querySelector('canvas.map').clientHeight") < 200
+    visit(browser, server, "deep")
+    assert len(browser.driver.find_elements("css selector", ".holder input")) == 2
+    browser.run("const s = document.querySelector('.holder input'); s.value = 2; s.dispatchEvent(new Event('input'))")
+    assert browser.text(".holder output") == "1.5 to 2.25"
+    browser.drawn()
+
+
+def test_the_best_over_all_others_is_shown(browser, server):
+    visit(browser, server, "deep")
+    browser.driver.find_element("css selector", "h1").click()
+    saved = archive((6, 5, 4, 3), seed=2)
+    position = np.stack(np.unravel_index(saved.cell, (6, 5, 4, 3)), axis=1)
+    expected = expected_colours(browser, saved.objective)
+    for u, v in ((0, 0), (2, 3), (5, 4)):
+        here = np.flatnonzero((position[:, 0] == u) & (position[:, 1] == v))
+        best = here[np.argmax(saved.objective[here])]
+        assert browser.picture().at(cell_centre(browser, u, v, 6, 5)) == expected[best]
+
+
+def test_an_exported_archive_opens(browser, server, saved):
+    visit(browser, server, "elites.csv")
+    assert f"{len(saved)}" in browser.text(".figures")
+
+
+def test_a_new_checkpoint_of_a_live_run_appears_by_itself(browser, server, tmp_path):
+    first, second = archive((12, 9), seed=3, filled=0.3), archive((12, 9), seed=4, filled=0.9)
+    with Writer(tmp_path / "live") as writer, served(tmp_path) as live:
+        commit(writer, 100, first)
+        browser.driver.get(live.guard.link)
+        browser.until(lambda: "100 of 500" in browser.text(".figures"))
+        assert browser.text(".badge") == "running"
+        commit(writer, 200, second)
+        browser.until(lambda: "200 of 500" in browser.text(".figures"))
+        browser.driver.find_element("css selector", "h1").click()
+        browser.drawn()
+        assert (
+            browser.picture().at(cell_corner(browser, int(second.cell[0]), 12, 9))
+            == expected_colours(browser, second.objective)[0]
+        )
+        writer.__exit__()
+        browser.until(lambda: browser.text(".badge") == "stopped")
+        browser.driver.get("about:blank")
+
+
+def test_a_replay_shows_the_map_as_it_was(browser, tmp_path):
+    first, second = archive((12, 9), seed=3, filled=0.3), archive((12, 9), seed=4, filled=0.9)
+    with Writer(tmp_path / "live") as writer:
+        commit(writer, 100, first)
+        commit(writer, 500, second)
+    with served(tmp_path) as live:
+        browser.driver.get(live.guard.link)
+        browser.until(lambda: browser.run("return document.querySelector('.replay')?.hidden === false"))
+        go = "const s = document.querySelector('.replay input'); s.value = 0; s.dispatchEvent(new Event('input'))"
+        browser.run(go)
+        empty = next(cell for cell in second.cell.tolist() if cell not in set(first.cell.tolist()))
+        at = cell_centre(browser, *divmod(empty, 9), 12, 9)
+        browser.until(lambda: browser.picture().at(at) == EMPTY)
+        assert "iteration 100" in browser.text(".replay-words")
+        browser.driver.get("about:blank")
+
+
+def test_a_page_in_one_file_works_alone(browser, server, saved, tmp_path):
+    import httpx
+
+    run = next(
+        r for r in httpx.get(f"{server.address}/api/runs", cookies=server.cookie).json()["runs"] if r["name"] == "flat"
+    )
+    answer = httpx.get(f"{server.address}/api/runs/{run['id']}/page.html?solutions=1", cookies=server.cookie)
+    (tmp_path / "one.html").write_bytes(answer.content)
+    browser.requests()
+    browser.driver.get(local(tmp_path / "one.html"))
+    browser.drawn()
+    cell = int(saved.cell[7])
+    click(browser, *cell_centre(browser, *divmod(cell, 9), 12, 9))
+    browser.until(lambda: facts(browser).get("cell") == str(cell) and browser.text(".solution"))
+    assert float(facts(browser)["objective"]) == pytest.approx(saved.objective[7], rel=1e-7)
+    assert {url.split(":")[0] for url in browser.requests()} <= {"file", "data", "blob"}
+
+
+def test_both_themes_and_a_narrow_screen_draw(browser, server):
+    visit(browser, server, "flat")
+    browser.driver.find_element("css selector", "#top button").click()
+    browser.driver.find_element("css selector", "#top button").click()
+    assert browser.run("return document.documentElement.dataset.theme") == "dark"
+    browser.driver.set_window_size(500, 900)
+    browser.drawn()
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    browser.driver.find_element("css selector", "#top button").click()
+    browser.driver.set_window_size(1280, 900)
