@@ -75,15 +75,10 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 def comparison(trials: list[compare.Trial]) -> dict[str, Any]:
     """Groups, what they reached, and the tests between them."""
     groups = compare.group(trials)
-    try:
-        tests, missing = compare.tests(groups), None
-    except ImportError as error:
-        tests, missing = [], str(error)
     members = {name: [{"id": trial.id, "name": trial.name} for trial in trials] for name, trials in groups.items()}
     return {
         "groups": members,
         "table": compare.table(groups),
-        "tests": [vars(test) for test in tests],
-        "missing": missing,
+        "tests": [vars(test) for test in compare.tests(groups)],
         "curves": compare.curves(groups),
     }

@@ -34,8 +34,15 @@ def serve(
 
 def settings(guard: Guard) -> uvicorn.Config:
     """Of the server: the strict parser of requests, no WebSockets, nothing said about itself."""
-    quiet = {"log_level": "warning", "server_header": False, "date_header": False}
-    return uvicorn.Config(guard, http="h11", ws="none", proxy_headers=False, **quiet)
+    return uvicorn.Config(
+        guard,
+        http="h11",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        log_level="warning",
+    )
 
 
 def listening(host: str, port: int | None) -> socket.socket:

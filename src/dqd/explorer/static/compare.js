@@ -42,8 +42,7 @@ function reached({ table: rows, groups }) {
   return el("table", {}, el("thead", {}, el("tr", {}, heads.map((name, i) => el("th", { class: i ? "number" : "" }, name)))), bodies);
 }
 
-function tested({ tests, missing }) {
-  if (missing) return el("p", { class: "card hint" }, missing);
+function tested({ tests }) {
   if (!tests.length) return el("p", { class: "card hint" }, "A test between groups needs two runs or more in each.");
   const heads = ["metric", "first", "second", "p", "p, corrected", "first beats second"];
   const line = (test) => el("tr", {}, [NAMES[test.metric], test.first, test.second].map((value) => el("td", {}, value)),
@@ -94,7 +93,7 @@ class Maps {
     const scale = makeScale(this.runs.flatMap(({ arrays }) => Array.from(arrays.objective)), "linear");
     const colours = table("tide");
     this.views = [];
-    const figures = this.runs.map(({ run, arrays }, i) => this.figure(this.chooser(i), project(run.archive, arrays, look), run, (view) => view.paint(colours, (row) => index(scale.share(arrays.objective[row])), emptyColour(view.canvas))));
+    const figures = this.runs.map(({ run, arrays }, i) => this.figure(this.chooser(i), project(run.archive, arrays, look), run, (view) => view.paint(colours, (row) => index(scale.share(arrays.objective[row])), emptyColour())));
     replace(this.place, figures, this.difference(look));
     this.views.forEach((view) => {
       view.camera = this.views[0].camera;
@@ -130,7 +129,8 @@ class Maps {
   difference(look) {
     const [first, second] = this.pair.map((i) => ({ ...this.runs[i], projection: project(this.runs[i].run.archive, this.runs[i].arrays, look) }));
     const values = difference(first, second);
-    const most = Math.max(...values.filter(Number.isFinite).map(Math.abs).sort((a, b) => a - b).slice(0, -1), 1e-12);
+    const sizes = Float64Array.from(values.filter(Number.isFinite), Math.abs).sort();
+    const most = sizes[Math.floor(0.98 * (sizes.length - 1))] || 1; // a few large ones would leave the rest pale
     const colours = Uint8ClampedArray.from([...divergingTable(), 176, 190, 212, 214, 186, 172]);
     const colourOf = (pixel) => (Number.isFinite(values[pixel]) ? index((values[pixel] / most + 1) / 2) : values[pixel] > 0 ? 256 : 257);
     const both = { ...first.projection, rowOf: Int32Array.from(values, (value, pixel) => (Number.isNaN(value) ? -1 : pixel)) };
@@ -141,7 +141,7 @@ class Maps {
       this.draw();
     });
     const title = el("div", { class: "pair" }, side(0), side(1));
-    const made = this.figure(title, both, { ...first.run, name: `${names[0]} minus ${names[1]}` }, (view) => view.paint(colours, colourOf, emptyColour(view.canvas)));
+    const made = this.figure(title, both, { ...first.run, name: `${names[0]} minus ${names[1]}` }, (view) => view.paint(colours, colourOf, emptyColour()));
     made.append(el("p", { class: "soft keys-line" }, el("i", { class: "key", style: { background: "#2a64c4" } }), `${names[0]} better`, el("i", { class: "key", style: { background: "#b4572b" } }), `${names[1]} better; paler greys: only one of them`));
     return made;
   }

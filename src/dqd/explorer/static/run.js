@@ -179,7 +179,7 @@ class RunPage {
   paint() {
     if (!this.scale) return;
     const { scale, shownValues } = this;
-    this.map.paint(this.colours, (row) => index(scale.share(shownValues[row])), emptyColour(this.map.canvas));
+    this.map.paint(this.colours, (row) => index(scale.share(shownValues[row])), emptyColour());
     if (!this.map.canvas.dataset.drawn) this.map.canvas.dataset.drawn = performance.now();
   }
 

@@ -37,7 +37,7 @@ export function next() {
 }
 
 // The colour of an empty cell, as bytes.
-export function emptyColour(element) {
-  const text = getComputedStyle(element).getPropertyValue("--empty").trim();
+export function emptyColour() {
+  const text = getComputedStyle(document.documentElement).getPropertyValue("--empty").trim();
   return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 }
