@@ -1,15 +1,21 @@
 """The pages in a real browser: what is drawn is what is stored, and nothing is asked of anybody else."""
 
+import csv
 import json
 
+import httpx
 import numpy as np
 import pytest
 from explorer.browsers import cell_centre, cell_corner, local, needs_browser, opened
 from explorer.samples import archive, commit, make_run, served
+from explorer.voronoi import PIXELS, Voronoi, voronoi_archive
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from typer.testing import CliRunner
 
+from dqd.cli import app
 from dqd.storage.writer import Writer
+from dqd.tessellations import kinds
 
 pytestmark = needs_browser
 EMPTY = (0xEC, 0xEA, 0xE4)
@@ -187,7 +193,7 @@ def test_zooming_in_draws_pictures_into_the_cells(browser, server):
 
 def test_one_measure_is_a_strip_and_four_measures_have_sliders(browser, server):
     visit(browser, server, "line")
-    assert browser.run("return document.querySelector('canvas.map').clientHeight") < 200
+    assert browser.run("return document.querySelector('canvas.map').clientHeight") < 400
     visit(browser, server, "deep")
     assert len(browser.driver.find_elements("css selector", ".holder input")) == 2
     browser.run("const s = document.querySelector('.holder input'); s.value = 2; s.dispatchEvent(new Event('input'))")
@@ -205,6 +211,65 @@ def test_the_best_over_all_others_is_shown(browser, server):
         here = np.flatnonzero((position[:, 0] == u) & (position[:, 1] == v))
         best = here[np.argmax(saved.objective[here])]
         assert browser.picture().at(cell_centre(browser, u, v, 6, 5)) == expected[best]
+
+
+def test_cells_of_another_kind_are_drawn_by_their_pixels(browser, tmp_path, monkeypatch):
+    monkeypatch.setitem(kinds.KINDS, Voronoi.kind, Voronoi)
+    saved = voronoi_archive()
+    make_run(tmp_path / "run", saved, domain={"type": "Other"})
+    with served(tmp_path) as server:
+        browser.driver.get(server.guard.link)
+        browser.until(lambda: browser.text("h1").startswith("run"))
+        browser.drawn()
+        browser.driver.find_element("css selector", "h1").click()
+        picture, colours = browser.picture(), expected_colours(browser, saved.objective)
+        for row in range(0, len(saved), 5):
+            column, line = (int(measure * PIXELS) for measure in saved.measures[row])
+            drawn = saved.tessellation.raster().cells[line, column]
+            if drawn == saved.cell[row] and row != np.argmax(saved.objective):
+                assert picture.at(cell_centre(browser, column, line, PIXELS, PIXELS)) == colours[row]
+        best = int(np.argmax(saved.objective))
+        assert facts(browser)["cell"] == str(saved.cell[best])
+        browser.driver.get("about:blank")
+
+
+def test_a_box_gives_a_table_of_its_elites(browser, server, saved):
+    visit(browser, server, "flat")
+    browser.run("scrollTo(0, 0)")
+    canvas = browser.driver.find_element("css selector", "canvas.map")
+    middle = np.array([canvas.size["width"], canvas.size["height"]]) / 2
+    begin = np.array(cell_centre(browser, 3, 7, 12, 9)) - middle
+    way = np.array(cell_centre(browser, 6, 2, 12, 9)) - middle - begin
+    act = ActionChains(browser.driver).move_to_element_with_offset(canvas, *begin.round().astype(int).tolist())
+    act.key_down(Keys.SHIFT).click_and_hold().move_by_offset(*way.round().astype(int).tolist()).release()
+    act.key_up(Keys.SHIFT).perform()
+    inside = [cell for cell in saved.cell.tolist() if 3 <= cell // 9 <= 6 and 2 <= cell % 9 <= 7]
+    browser.until(lambda: browser.text(".selection h2").startswith(f"{len(inside)} elites"))
+    cells = [int(button.text) for button in browser.driver.find_elements("css selector", ".selection button.link")]
+    assert sorted(cells) == inside
+
+
+def test_the_comparison_shows_what_the_command_prints(browser, tmp_path):
+    for i in range(6):
+        make_run(tmp_path / f"run-{i}", archive(seed=i), command={"algorithm": "ab"[i % 2]}, seed=i)
+    printed = CliRunner().invoke(app, ["compare", str(tmp_path), "--format", "csv"]).output
+    reached, tested = (list(csv.DictReader(part.splitlines())) for part in printed.strip().split("\n\n"))
+    with served(tmp_path) as server:
+        runs = httpx.get(f"{server.address}/api/runs", cookies=server.cookie).json()["runs"]
+        browser.driver.get(server.guard.link)
+        browser.until(lambda: browser.text("tbody"))
+        browser.run("location.hash = arguments[0]", "#/compare?runs=" + ",".join(run["id"] for run in runs))
+        browser.until(lambda: browser.text("h1") == "Compare" and browser.text(".map-row figcaption"))
+        shown = [cell.text for cell in browser.driver.find_elements("css selector", ".compare td")]
+        browser.driver.get("about:blank")
+    for row in reached:
+        interval = f"{float(row['low']):.3f} to {float(row['high']):.3f}"
+        expected = [row["group"], row["trials"], f"{float(row['mean']):.3f}", interval]
+        at = [i for i in range(len(shown)) if shown[i : i + 4] == expected]
+        assert at, expected
+        assert shown[at[0] + 4 : at[0] + 6] == [f"{float(row['median']):.3f}", f"{float(row['iqm']):.3f}"]
+    for row in tested:
+        assert f"{100 * float(row['effect']):.0f} %" in shown
 
 
 def test_an_exported_archive_opens(browser, server, saved):
@@ -250,8 +315,6 @@ def test_a_replay_shows_the_map_as_it_was(browser, tmp_path):
 
 
 def test_a_page_in_one_file_works_alone(browser, server, saved, tmp_path):
-    import httpx
-
     run = next(
         r for r in httpx.get(f"{server.address}/api/runs", cookies=server.cookie).json()["runs"] if r["name"] == "flat"
     )

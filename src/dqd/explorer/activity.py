@@ -30,10 +30,8 @@ def is_running(folder: Path) -> bool:
         return False
 
 
-def state_of(folder: Path, config: Mapping[str, Any]) -> str:
-    """running, finished or stopped."""
-    if is_running(folder):
-        return "running"
+def ended(config: Mapping[str, Any]) -> str:
+    """How a run that is not running ended: finished, or stopped before its time."""
     summary = config.get("summary", {})
     done, planned = summary.get("iterations"), config.get("iterations")
     early = isinstance(done, int) and isinstance(planned, int) and done < planned

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 
 FRESH = 1.0  # seconds for which the list of places is believed
-ERRORS = (OSError, ValueError, KeyError, TypeError, MemoryError)  # of a record that cannot be read
+ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError)  # of a bad record
 
 
 class NotThereError(LookupError):
@@ -71,10 +71,9 @@ class Library:
         """What a list shows of a run."""
         found = self._summaries.get((place, self.stamp(place)), lambda: self._summary(place))
         about = {"id": place.id, "name": place.name, "kind": "run" if place.is_run else "file", **found}
-        if place.is_run and about["state"] != "broken":
-            about["state"] = activity.state_of(place.home, found["_config"])
-        about["changed"] = activity.changed(place.home)
-        return words.finite({name: value for name, value in about.items() if not name.startswith("_")})
+        if place.is_run and about["state"] != "broken" and activity.is_running(place.home):
+            about["state"] = "running"
+        return words.finite({**about, "changed": activity.changed(place.home)})
 
     def stamp(self, place: Place) -> str:
         """Changes when the run has something new to show."""
@@ -144,13 +143,12 @@ class Library:
 
     def _summary(self, place: Place) -> dict[str, Any]:
         try:
-            config = self._read(place, lambda checkpoint: checkpoint.config) if place.is_run else None
-            if config is None:
-                return {**_of_file(self.archive(place)), "_config": {}}
+            if not place.is_run:
+                return _of_file(self.archive(place))
+            return _of_config(self._read(place, lambda checkpoint: checkpoint.config))
         except ERRORS as error:
             began = place.is_run and not record.step_folders(place.home)
-            return {**_unread(place, began), "why": self.said(error), "_config": {}}
-        return {**_of_config(config), "_config": config}
+            return {**NOTHING, "state": "stopped" if began else "broken", "why": self.said(error)}
 
     def _load(self, place: Place) -> SavedArchive:
         self._check_links(place)
@@ -177,22 +175,27 @@ class Library:
 
 
 class _Cache:
-    """The latest answers."""
+    """The latest answers. What several threads ask for at once is made once."""
 
     def __init__(self, size: int) -> None:
-        self._size, self._lock, self._kept = size, threading.Lock(), OrderedDict[Hashable, Any]()
+        self._size, self._lock = size, threading.Lock()
+        self._kept = OrderedDict[Hashable, Any]()
+        self._making: dict[Hashable, threading.Lock] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        value = make()
-        with self._lock:
-            self._kept[key] = value
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-        return value
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
+            value = make()
+            with self._lock:
+                self._kept[key] = value
+                while len(self._kept) > self._size:
+                    self._making.pop(self._kept.popitem(last=False)[0], None)
+            return value
 
 
 def _curves(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -213,6 +216,8 @@ def _number(value: Any) -> float | None:
 
 FIGURES = ("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds")
 
+NOTHING = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
+
 
 def _of_config(config: dict[str, Any]) -> dict[str, Any]:
     summary = config["summary"]
@@ -222,18 +227,11 @@ def _of_config(config: dict[str, Any]) -> dict[str, Any]:
         "seed": _number(summary.get("seed")),
         "planned": _number(config.get("iterations")),
         **{name: _number(summary.get(name)) for name in FIGURES},
-        "state": "finished",
+        "state": activity.ended(config),
         "why": words.text(summary.get("stopped")),
     }
 
 
 def _of_file(archive: SavedArchive) -> dict[str, Any]:
     figures = {"qd_score": archive.qd_score, "coverage": archive.coverage, "best": archive.best, "mean": archive.mean}
-    nothing = dict.fromkeys(("seed", "planned", *FIGURES))
-    return {"domain": "", "algorithm": "", **nothing, **figures, "state": "finished", "why": ""}
-
-
-def _unread(place: Place, began: bool) -> dict[str, Any]:
-    """A run without a checkpoint yet, or one that cannot be read."""
-    nothing = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
-    return {**nothing, "state": ("running" if activity.is_running(place.home) else "stopped") if began else "broken"}
+    return {**NOTHING, **figures, "state": "finished", "why": ""}

@@ -6,7 +6,7 @@ import { choice, el, replace } from "./dom.js";
 import { MapView } from "./map.js";
 import { figure, fixed } from "./numbers.js";
 import { project } from "./projection.js";
-import { index, makeScale } from "./scale.js";
+import { inOrder, index, makeScale } from "./scale.js";
 import { emptyColour } from "./theme.js";
 
 const NAMES = { qd_score: "QD-score", coverage: "coverage, %", best: "best objective" };
@@ -90,7 +90,7 @@ class Maps {
   draw() {
     this.close();
     const look = { x: 0, y: Math.min(1, this.runs[0].run.archive.labels.length - 1), fixed: this.runs[0].run.archive.labels.map(() => null) };
-    const scale = makeScale(this.runs.flatMap(({ arrays }) => Array.from(arrays.objective)), "linear");
+    const scale = makeScale(inOrder(this.runs.flatMap(({ arrays }) => Array.from(arrays.objective))), "linear");
     const colours = table("tide");
     this.views = [];
     const figures = this.runs.map(({ run, arrays }, i) => this.figure(this.chooser(i), project(run.archive, arrays, look), run, (view) => view.paint(colours, (row) => index(scale.share(arrays.objective[row])), emptyColour())));

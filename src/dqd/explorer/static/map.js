@@ -5,7 +5,7 @@ import { listen } from "./gestures.js";
 import { figure, ticks } from "./numbers.js";
 
 const MARGIN = { left: 58, right: 14, top: 12, bottom: 46 };
-const STRIP = 120; // height of a map of one measure
+const STRIP = 300; // height of a map of one measure
 const PICTURES_FROM = 34; // screen pixels of a cell; below, a picture would be a blot
 const LINES_FROM = 9;
 
@@ -193,7 +193,7 @@ export class MapView {
 
   // A cell of few pixels is hard to find, so a ring is drawn around it.
   ring(context, style) {
-    if (!this.outline.length || Math.min(this.camera.cellWidth, this.camera.cellHeight) > 14) return;
+    if (!this.outline.length || !this.projection.squares || Math.min(this.camera.cellWidth, this.camera.cellHeight) > 14) return;
     const [[u, v]] = this.outline;
     const [x, y] = this.camera.toScreen(u + 0.5, v + 0.5);
     for (const [colour, width] of [["--mark-back", 5], ["--mark", 2]]) {

@@ -11,22 +11,23 @@ import { Pictures, hasPicture } from "./pictures.js";
 import { pixelOf, project } from "./projection.js";
 import { Replay } from "./replay.js";
 import { badge } from "./runs.js";
-import { SCALES, index, makeScale } from "./scale.js";
+import { SCALES, inOrder, index, makeScale } from "./scale.js";
 import { Selection } from "./selection.js";
 import { shareButton } from "./share.js";
 import { emptyColour, recall, remember } from "./theme.js";
 
+const HINT = "Wheel or pinch zooms, drag moves, a click shows the elite, arrow keys go from cell to cell, Shift and drag selects.";
 const POLL = { running: 1000, other: 5000 };
 
 export async function runPage(source, id, query) {
-  const run = await source.run(id);
-  const page = new RunPage(source, run, await source.elites(run.id), query);
+  const [run, arrays] = await Promise.all([source.run(id), source.elites(id)]);
+  const page = new RunPage(source, run, arrays, query);
   return { element: page.element, title: run.name, close: () => page.close(), shown: () => page.shown() };
 }
 
 class RunPage {
   constructor(source, run, arrays, query) {
-    Object.assign(this, { source, run, arrays, replayed: null });
+    Object.assign(this, { source, run, arrays, replayed: null, sorted: inOrder(arrays.objective) });
     const k = run.archive.labels.length;
     const axis = (name, fallback) => (query.has(name) && Number(query.get(name)) < k ? Number(query.get(name)) : fallback);
     this.look = {
@@ -50,7 +51,8 @@ class RunPage {
     this.details = new Details(this.run, { nearest: (at) => this.nearest(at), best: () => this.choose(this.bestRow(), true), link: () => this.link() }, (rows) => this.solutions(rows));
     this.head = el("div", { class: "page-head" });
     this.controls = el("div", { class: "controls" });
-    const mapCard = el("section", { class: "card map-card", "aria-label": "The map" }, el("div", { class: "map-place" }, this.map.canvas, this.zoomer(), this.tip), el("div", { class: "side" }, this.controls, this.legend.element), this.replay.element);
+    const mapCard = el("section", { class: "card map-card", "aria-label": "The map" }, el("div", { class: "map-place" }, this.map.canvas, this.zoomer(), this.tip), el("div", { class: "side" }, this.controls, this.legend.element), this.replay.element,
+      el("p", { class: "keys-hint" }, HINT));
     const settings = el("details", { class: "card settings" }, el("summary", {}, "Settings"), el("pre", {}, JSON.stringify(this.run.settings, null, 2)));
     this.element = el("div", { class: "run" }, this.head, el("div", { class: "columns" }, mapCard, this.details.element), this.selection.element, this.curves.element, settings);
     if (hasPicture(this.run.archive.kind) && this.run.archive.numbers) this.map.pictures = new Pictures(this.run.archive.kind, (rows) => this.solutions(rows));
@@ -151,7 +153,6 @@ class RunPage {
     const { labels } = archive;
     this.projection = project(archive, { ...this.data, raster: this.arrays.raster, extent: this.arrays.extent }, this.look);
     this.map.show(this.projection, [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : ""]);
-    this.sorted = Float64Array.from(this.arrays.objective).sort();
     this.map.chosen = this.replayed ? -1 : this.chosen;
     this.recolour();
   }
@@ -169,7 +170,7 @@ class RunPage {
   recolour() {
     const [label, values] = this.values();
     this.shownValues = values;
-    this.scale = makeScale(this.replayed ? this.arrays.objective : values, this.look.scale);
+    this.scale = makeScale(values === this.arrays.objective || this.replayed ? this.sorted : inOrder(values), this.look.scale);
     this.colours = table(this.look.palette);
     const note = this.scale.kind === this.look.scale ? "" : " (linear: log needs positive values)";
     this.legend.show(label + note, this.scale, this.colours);
@@ -280,7 +281,7 @@ class RunPage {
     const [run, arrays] = await Promise.all([this.source.run(this.run.id), this.source.elites(this.run.id)]);
     const cell = this.chosen < 0 ? -1 : this.arrays.cell[this.chosen];
     const before = this.chosen < 0 ? NaN : this.arrays.objective[this.chosen];
-    Object.assign(this, { run, arrays });
+    Object.assign(this, { run, arrays, sorted: inOrder(arrays.objective) });
     this.details.run = this.selection.run = run;
     if (this.map.pictures) this.map.pictures = new Pictures(run.archive.kind, (rows) => this.solutions(rows));
     this.chosen = this.rowOfCell(cell);

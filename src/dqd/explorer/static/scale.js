@@ -2,8 +2,10 @@
 
 export const SCALES = [["linear", "linear"], ["log", "log"], ["quantile", "quantile"]];
 
-export function makeScale(values, kind) {
-  const sorted = Float64Array.from(values).sort();
+export const inOrder = (values) => Float64Array.from(values).sort();
+
+// `sorted` are the values in order.
+export function makeScale(sorted, kind) {
   const [low, high] = limits(sorted);
   const usable = kind === "log" && !(low > 0) ? "linear" : kind;
   return { kind: usable, low, high, sorted, share: shares[usable](low, high, sorted), value: inverses[usable](low, high, sorted) };
