@@ -9,13 +9,17 @@ import platform
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from explorer.browsers import CHROMIUM, cell_centre, opened
 from explorer.samples import archive, commit, make_run, served
 
+from dqd.explorer import atlas
 from dqd.storage.writer import Writer
 
 SIDE = 1000
@@ -54,6 +58,20 @@ canvas.dispatchEvent(new PointerEvent('pointerup', at));
   else setTimeout(look, 1);
 })();
 """
+FIRST_PICTURE = """
+const done = arguments[0], canvas = document.querySelector('canvas.map'), box = canvas.getBoundingClientRect();
+const draw = CanvasRenderingContext2D.prototype.drawImage;
+const begun = performance.now();
+CanvasRenderingContext2D.prototype.drawImage = function (image, ...rest) {
+  if (image instanceof ImageBitmap) {
+    CanvasRenderingContext2D.prototype.drawImage = draw;
+    requestAnimationFrame(() => done(performance.now() - begun));
+  }
+  return draw.call(this, image, ...rest);
+};
+const at = { clientX: box.left + 300, clientY: box.top + 300, bubbles: true, cancelable: true };
+canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaY: -1500 }));
+"""
 
 
 def main() -> None:
@@ -63,6 +81,7 @@ def main() -> None:
         make_run(root / "million", archive((SIDE, SIDE), filled=1.0, n=10), domain={"type": "Other"})
         found |= large(root / "million")
         found["new_checkpoint_seconds"] = live(root / "live")
+        found |= pictures(root / "pictures")
     path = Path(__file__).parent / "results" / "explorer.json"
     path.write_text(json.dumps(found, indent=2) + "\n")
     print(path.read_text())
@@ -96,10 +115,29 @@ def large(run: Path) -> dict:
     }
 
 
+def pictures(run: Path) -> dict:
+    """An atlas of 40,000 pictures: from the first zoom until one is seen, and frames among them."""
+    saved = archive((200, 200), filled=1.0)
+    make_run(run, saved, domain={"type": "Other"})
+    random = np.random.default_rng(0)
+    noise = random.integers(0, 255, (atlas.PAGE, 64, 64, 3), np.uint8)
+    list(atlas.fill(atlas.folder_of(run), saved, lambda solutions: noise[: len(solutions)], 64))
+    with served(run) as server, opened() as browser:
+        browser.driver.set_script_timeout(60)
+        browser.driver.get(server.guard.link)
+        browser.drawn()
+        first = browser.driver.execute_async_script(FIRST_PICTURE)
+        frames = [browser.driver.execute_async_script(FRAMES) for _ in range(TURNS)]
+    return {
+        "pictures": len(saved),
+        "first_picture_milliseconds": round(first, 1),
+        "pictures_frames_per_second": round(statistics.median(frames), 1),
+        "pictures_frames_per_second_worst": round(min(frames), 1),
+    }
+
+
 def live(folder: Path) -> float:
     """From the commit of a checkpoint until the page shows it, the worst of some."""
-    import time
-
     waited = []
     with Writer(folder) as writer, served(folder.parent / folder.name) as server, opened() as browser:
         commit(writer, 50, archive((100, 100)))

@@ -14,6 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from typer.testing import CliRunner
 
 from dqd.cli import app
+from dqd.explorer import atlas
 from dqd.storage.writer import Writer
 from dqd.tessellations import kinds
 
@@ -189,6 +190,38 @@ def test_zooming_in_draws_pictures_into_the_cells(browser, server):
     asked = browser.until(lambda: [url for url in browser.requests() if "solutions?cells=" in url and "," in url])
     assert asked
     assert browser.run("return document.querySelector('canvas.map').toDataURL()") != before
+
+
+def test_zooming_in_shows_the_pictures_that_were_drawn(browser, tmp_path):
+    saved = archive((40, 40), filled=0.9)
+    make_run(tmp_path / "run", saved, domain={"type": "Other"})
+    shades = np.random.default_rng(1).integers(0, 255, (len(saved), 3)).astype(np.uint8)
+    rows = {tuple(solution): row for row, solution in enumerate(saved.solutions)}
+
+    def draw(solutions):
+        return np.stack([np.broadcast_to(shades[rows[tuple(each)]], (8, 8, 3)) for each in solutions])
+
+    list(atlas.fill(tmp_path / "run" / "atlas", saved, draw, 8))
+    with served(tmp_path) as server:
+        browser.driver.get(server.guard.link)
+        browser.until(lambda: browser.text("h1").startswith("run"))
+        browser.drawn()
+        best = int(np.argmax(saved.objective))
+        browser.until(lambda: browser.picture(".picture").at((100, 100)) == tuple(shades[best].tolist()))
+        canvas = browser.driver.find_element("css selector", "canvas.map")
+        for _ in range(4):
+            canvas.send_keys("+")  # towards the chosen cell
+        place = browser.until(lambda: _chosen_place(browser))
+        browser.until(lambda: browser.picture().at(place) == tuple(shades[best].tolist()))
+        browser.driver.get("about:blank")
+
+
+def _chosen_place(browser):
+    """The middle of the picture that the chosen cell shows: the map keeps that cell in sight."""
+    picture = browser.picture().pixels
+    black = np.all(picture == (0x14, 0x16, 0x1A), axis=-1)
+    rows, columns = np.flatnonzero(black.sum(1) > 20), np.flatnonzero(black.sum(0) > 20)
+    return (columns.mean(), rows.mean()) if len(rows) and len(columns) else None
 
 
 def test_one_measure_is_a_strip_and_four_measures_have_sliders(browser, server):

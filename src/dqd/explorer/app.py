@@ -101,6 +101,14 @@ def _add_arrays(app: FastAPI, library: Library) -> None:
     def thumbnail(name: Id) -> Response:
         return _tensors({"picture": library.thumbnail(library.place(name))})
 
+    @app.get("/api/runs/{name}/pictures")
+    def slots(name: Id) -> Response:
+        return _tensors({"slot": library.slots(library.place(name))[0]})
+
+    @app.get("/api/runs/{name}/pictures/{number}")
+    def picture_page(name: Id, number: int) -> Response:
+        return Response(library.picture_page(library.place(name), number), media_type="image/png")
+
     @app.get("/api/runs/{name}/views/{step}")
     def view(name: Id, step: int) -> Response:
         return _tensors(describe.narrow(library.view(library.place(name), step)))

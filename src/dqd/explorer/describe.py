@@ -23,7 +23,7 @@ def run(library: Library, place: Place) -> dict[str, Any]:
     return {
         **library.about(place),
         "stamp": library.stamp(place),
-        "archive": shape(archive),
+        "archive": {**shape(archive), "pictures": library.slots(place)[1]},
         "settings": {name: value for name, value in archive.config.items() if name != "summary"},
         "summary": archive.config.get("summary", {}),
     }

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dqd.explorer import activity, describe, page, words
+from dqd.explorer import activity, atlas, describe, page, words
 from dqd.explorer.compare import METRICS, Trial
 from dqd.explorer.places import Place, find, lies_below
 from dqd.explorer.thumbnails import thumbnail
@@ -46,6 +46,7 @@ class Library:
         self._curves = _Cache(64)
         self._views = _Cache(128)
         self._pages = _Cache(2)
+        self._slots = _Cache(16)
 
     def places(self) -> dict[str, Place]:
         with self._lock:
@@ -114,6 +115,22 @@ class Library:
         arrays = load_safetensors(path, names.values())
         return {name: arrays[there] for name, there in names.items()}
 
+    def slots(self, place: Place) -> tuple[np.ndarray, int]:
+        """Where the picture of each elite lies, and the size of pictures; 0 if there are none."""
+        folder = atlas.folder_of(place.path)
+        if not place.is_run or not lies_below(self.root, folder):
+            return np.zeros(0, np.int32), 0
+        count = len(atlas.pages(folder))
+        return self._slots.get((place, self.stamp(place), count), lambda: atlas.slots(folder, self.archive(place)))
+
+    def picture_page(self, place: Place, number: int) -> bytes:
+        """A page of pictures."""
+        found = atlas.pages(atlas.folder_of(place.path)) if place.is_run else []
+        path = found[number].with_suffix(".png") if 0 <= number < len(found) else None
+        if path is None or not lies_below(self.root, path) or path.stat().st_size > atlas.MOST_BYTES:
+            raise NotThereError(f"there is no page {number} of pictures")
+        return path.read_bytes()
+
     def trial(self, place: Place) -> Trial:
         """The run as a comparison sees it."""
         about = self.about(place)
@@ -135,9 +152,18 @@ class Library:
         arrays |= {f"view-{step}-{name}": array for step, view in views.items() for name, array in view.items()}
         if solutions and archive.solutions is not None:
             arrays["solutions"] = archive.solutions
+            arrays |= self._pictures(place)
         else:
-            run["archive"] |= {"numbers": None}
+            run["archive"] |= {"numbers": None, "pictures": 0}
         return page.build(words.finite(about), arrays)
+
+    def _pictures(self, place: Place) -> dict[str, np.ndarray]:
+        slots, size = self.slots(place)
+        if not size:
+            return {}
+        numbers = range(len(atlas.pages(atlas.folder_of(place.path))))
+        each = {f"page-{i}": np.frombuffer(self.picture_page(place, i), np.uint8) for i in numbers}
+        return {"slot": slots, **each}
 
     # Reading ----------------------------------------------------------------------------------------------------------
 

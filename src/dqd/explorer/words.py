@@ -25,10 +25,12 @@ def kind(config: Mapping[str, Any]) -> str:
 
 
 def measures(config: Mapping[str, Any], count: int) -> list[str]:
-    """A label for every measure."""
-    options = _command(config).get("options")
-    given = options.get("measure") if isinstance(options, dict) else None
-    labels = [text(each) for each in given] if isinstance(given, list) else list(MEASURES.get(kind(config), ()))
+    """A label for every measure: as the domain has them, or as they were asked for."""
+    options, described = _command(config).get("options"), config.get("domain")
+    asked = options.get("measure") if isinstance(options, dict) else None
+    own = described.get("measures") if isinstance(described, dict) else None
+    given = next((each for each in (own, asked) if isinstance(each, list)), MEASURES.get(kind(config), ()))
+    labels = [text(each) for each in given]
     return labels if len(labels) == count else [f"measure {j}" for j in range(count)]
 
 

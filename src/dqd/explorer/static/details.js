@@ -2,7 +2,6 @@
 
 import { copy, el, replace, save } from "./dom.js";
 import { count, figure } from "./numbers.js";
-import { drawPicture, hasPicture } from "./pictures.js";
 import { rank } from "./scale.js";
 import { drawSparkline } from "./sparkline.js";
 
@@ -42,10 +41,11 @@ export class Details {
       archive.labels.map((label, j) => fact(label, figure(arrays.measures[row * archive.labels.length + j], 7))),
       arrays.found ? fact("found", `iteration ${count(arrays.found[row])}`, this.when(arrays.found[row])) : null,
       fact("cell", count(cell), place(archive.grid, cell)));
-    const picture = hasPicture(archive.kind) && archive.numbers ? el("canvas", { class: "picture", role: "img", "aria-label": "The solution, drawn" }) : null;
+    const picture = this.pictures ? el("canvas", { class: "picture", role: "img", "aria-label": "The solution, drawn" }) : null;
     const solution = el("div", { class: "solution" });
     replace(this.body, picture, figures, solution);
-    await this.showSolution(row, cell, picture, solution);
+    if (picture) paint(picture, this.pictures, row);
+    await this.showSolution(row, cell, solution);
   }
 
   when(found) {
@@ -53,7 +53,7 @@ export class Details {
     return whole ? `${Math.round((found / whole) * 100)} % of the way` : "";
   }
 
-  async showSolution(row, cell, picture, place) {
+  async showSolution(row, cell, place) {
     if (!this.run.archive.numbers) return replace(place, el("p", { class: "hint" }, "Saved without its solutions."));
     let solution;
     try {
@@ -62,7 +62,6 @@ export class Details {
       return replace(place, el("p", { class: "hint" }, error.message));
     }
     if (this.row !== row) return;
-    if (picture) paint(picture, this.run.archive.kind, solution);
     const spark = el("canvas", { class: "sparkline", role: "img", "aria-label": `The ${solution.length} numbers of the solution as bars` });
     const range = el("span", { class: "soft" });
     const text = JSON.stringify(Array.from(solution));
@@ -91,11 +90,13 @@ function place(grid, cell) {
   return `at ${along.reverse().join(", ")}`;
 }
 
-function paint(canvas, kind, solution) {
+// Now, or when what it needs has come.
+function paint(canvas, pictures, row) {
   const ratio = window.devicePixelRatio || 1;
   const { width, height } = canvas.getBoundingClientRect();
   [canvas.width, canvas.height] = [width * ratio, height * ratio];
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
-  drawPicture(kind, context, solution, { x: 0, y: 0, width, height }, getComputedStyle(canvas));
+  const drawn = pictures.draw(context, row, { x: 0, y: 0, width, height }, getComputedStyle(canvas), false);
+  if (!drawn && canvas.isConnected) pictures.want([row], () => paint(canvas, pictures, row));
 }

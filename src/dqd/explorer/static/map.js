@@ -6,7 +6,6 @@ import { figure, ticks } from "./numbers.js";
 
 const MARGIN = { left: 58, right: 14, top: 12, bottom: 46 };
 const STRIP = 300; // height of a map of one measure
-const PICTURES_FROM = 34; // screen pixels of a cell; below, a picture would be a blot
 const LINES_FROM = 9;
 
 export class MapView {
@@ -159,16 +158,16 @@ export class MapView {
   drawPictures(context, style) {
     const { cellWidth, cellHeight } = this.camera;
     const size = Math.min(cellWidth, cellHeight);
-    if (!this.pictures || size < PICTURES_FROM || !this.projection.squares) return;
+    if (!this.pictures || size < this.pictures.from || !this.projection.squares) return;
     const { first, last } = this.seen();
     const wanted = [];
-    context.globalAlpha = Math.min(1, (size - PICTURES_FROM) / 16);
+    context.globalAlpha = Math.min(1, (size - this.pictures.from) / 16);
     for (let v = first.v; v <= last.v; v++) {
       for (let u = first.u; u <= last.u; u++) {
         const row = this.projection.rowOf[v * this.projection.columns + u];
         if (row < 0) continue;
         const [x, y] = this.camera.toScreen(u, v + 1);
-        if (!this.pictures.draw(context, row, { x, y, width: cellWidth, height: cellHeight }, style)) wanted.push(row);
+        if (!this.pictures.draw(context, row, { x, y, width: cellWidth, height: cellHeight }, style, true)) wanted.push(row);
       }
     }
     context.globalAlpha = 1;

@@ -1,28 +1,30 @@
-// Pictures of solutions, drawn here. A kind of problem that is not listed has none.
+// Pictures of solutions: drawn here, or cut from the pages that `dqd render` made. Others have none.
 
 const MOST = 512; // solutions asked for at once
 const KEPT = 4096; // solutions
-
+const COLUMNS = 16; // of a page
+const PAGES = 48; // kept
 const RENDERERS = { Arm: drawArm };
 
-export const hasPicture = (kind) => Object.hasOwn(RENDERERS, kind);
-
-export function drawPicture(kind, context, solution, box, style, inCell = false) {
-  RENDERERS[kind](context, solution, box, style, inCell);
+// What draws the elites of a run, or null. Each has
+//   draw(context, row, box, style, inCell): whether it could; if not, `want` asks for what is missing
+//   want(rows, then): `then` is called when something has come
+//   from: the screen pixels of a cell from which a picture is more than a blot
+export function picturesOf(run, source, solutionsOf) {
+  const { kind, numbers, pictures } = run.archive;
+  if (pictures) return new Atlas(run.id, source, pictures);
+  return Object.hasOwn(RENDERERS, kind) && numbers ? new Drawn(RENDERERS[kind], solutionsOf) : null;
 }
 
-// The pictures of a run. Solutions come when they are first wanted, and those looked at last are kept.
-export class Pictures {
-  constructor(kind, solutionsOf) {
-    this.kind = kind;
-    this.solutionsOf = solutionsOf; // rows -> promise of an array of solutions
-    this.kept = new Map();
-    this.asked = new Set();
+// Solutions come when they are first wanted, and those looked at last are kept.
+class Drawn {
+  constructor(renderer, solutionsOf) {
+    Object.assign(this, { renderer, solutionsOf, kept: new Map(), asked: new Set(), from: 34 });
   }
 
-  draw(context, row, box, style) {
+  draw(context, row, box, style, inCell) {
     const solution = this.kept.get(row);
-    if (solution) drawPicture(this.kind, context, solution, box, style, true);
+    if (solution) this.renderer(context, solution, box, style, inCell);
     return Boolean(solution);
   }
 
@@ -39,6 +41,50 @@ export class Pictures {
       }
       then();
     }, () => {});
+  }
+}
+
+// Pages come when a picture on them is first wanted.
+class Atlas {
+  constructor(id, source, size) {
+    Object.assign(this, { id, source, size, pages: new Map(), slot: null, from: 14 });
+    this.ready = source.slots(id).then((slot) => (this.slot = slot));
+  }
+
+  draw(context, row, { x, y, width, height }, style, inCell) {
+    const slot = this.slot ? this.slot[row] : -1;
+    const page = this.pages.get(slot >> 8);
+    if (slot < 0) return this.slot !== null; // none is coming
+    if (!page || page instanceof Promise) return false;
+    const side = Math.min(width, height) * (inCell ? 0.94 : 1);
+    const [left, top] = [(slot & 255) % COLUMNS, (slot & 255) >> 4];
+    context.imageSmoothingEnabled = side < 2 * this.size;
+    context.drawImage(page, left * this.size, top * this.size, this.size, this.size, x + (width - side) / 2, y + (height - side) / 2, side, side);
+    return true;
+  }
+
+  want(rows, then) {
+    if (!this.slot) return this.ready.then(then);
+    for (const number of new Set(rows.map((row) => this.slot[row] >> 8))) {
+      if (this.pages.has(number)) continue;
+      const coming = this.source.picturePage(this.id, number);
+      this.pages.set(number, coming);
+      coming.then((page) => {
+        this.pages.set(number, page);
+        this.forget();
+        then();
+      }, () => this.pages.delete(number));
+    }
+  }
+
+  // The pages that came first go first.
+  forget() {
+    for (const [number, page] of this.pages) {
+      if (this.pages.size <= PAGES) break;
+      if (page instanceof Promise) continue;
+      page.close();
+      this.pages.delete(number);
+    }
   }
 }
 

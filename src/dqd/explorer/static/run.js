@@ -7,7 +7,7 @@ import { choice, el, replace, say } from "./dom.js";
 import { Legend } from "./legend.js";
 import { MapView } from "./map.js";
 import { count, duration, figure, fixed, percent } from "./numbers.js";
-import { Pictures, hasPicture } from "./pictures.js";
+import { picturesOf } from "./pictures.js";
 import { pixelOf, project } from "./projection.js";
 import { Replay } from "./replay.js";
 import { badge } from "./runs.js";
@@ -55,11 +55,15 @@ class RunPage {
       el("p", { class: "keys-hint" }, HINT));
     const settings = el("details", { class: "card settings" }, el("summary", {}, "Settings"), el("pre", {}, JSON.stringify(this.run.settings, null, 2)));
     this.element = el("div", { class: "run" }, this.head, el("div", { class: "columns" }, mapCard, this.details.element), this.selection.element, this.curves.element, settings);
-    if (hasPicture(this.run.archive.kind) && this.run.archive.numbers) this.map.pictures = new Pictures(this.run.archive.kind, (rows) => this.solutions(rows));
+    this.findPictures();
     this.onTheme = () => this.paint();
     document.addEventListener("theme", this.onTheme);
     this.media = matchMedia("(prefers-color-scheme: dark)");
     this.media.addEventListener("change", this.onTheme);
+  }
+
+  findPictures() {
+    this.map.pictures = this.details.pictures = picturesOf(this.run, this.source, (rows) => this.solutions(rows));
   }
 
   shown() {
@@ -283,7 +287,7 @@ class RunPage {
     const before = this.chosen < 0 ? NaN : this.arrays.objective[this.chosen];
     Object.assign(this, { run, arrays, sorted: inOrder(arrays.objective) });
     this.details.run = this.selection.run = run;
-    if (this.map.pictures) this.map.pictures = new Pictures(run.archive.kind, (rows) => this.solutions(rows));
+    this.findPictures();
     this.chosen = this.rowOfCell(cell);
     this.showHead();
     if (!this.replayed) this.reproject();
