@@ -23,7 +23,7 @@ from dqd.explorer import atlas
 from dqd.storage.writer import Writer
 
 SIDE = 1000
-TURNS = 5
+TURNS = 3
 FRAMES = """
 const done = arguments[0], canvas = document.querySelector('canvas.map'), box = canvas.getBoundingClientRect();
 const at = { clientX: box.left + 300, clientY: box.top + 300, bubbles: true, cancelable: true };

@@ -12,7 +12,7 @@ const RENDERERS = { Arm: drawArm };
 //   from: the screen pixels of a cell from which a picture is more than a blot
 export function picturesOf(run, source, solutionsOf) {
   const { kind, numbers, pictures } = run.archive;
-  if (pictures) return new Atlas(run.id, source, pictures);
+  if (pictures) return new Atlas(run.id, source);
   return Object.hasOwn(RENDERERS, kind) && numbers ? new Drawn(RENDERERS[kind], solutionsOf) : null;
 }
 
@@ -46,8 +46,8 @@ class Drawn {
 
 // Pages come when a picture on them is first wanted.
 class Atlas {
-  constructor(id, source, size) {
-    Object.assign(this, { id, source, size, pages: new Map(), slot: null, from: 14 });
+  constructor(id, source) {
+    Object.assign(this, { id, source, pages: new Map(), slot: null, from: 16 });
     this.ready = source.slots(id).then((slot) => (this.slot = slot));
   }
 
@@ -57,9 +57,11 @@ class Atlas {
     if (slot < 0) return this.slot !== null; // none is coming
     if (!page || page instanceof Promise) return false;
     const side = Math.min(width, height) * (inCell ? 0.94 : 1);
+    const level = page.findLast((each) => each.width / COLUMNS >= side) ?? page[0];
+    const size = level.width / COLUMNS;
     const [left, top] = [(slot & 255) % COLUMNS, (slot & 255) >> 4];
-    context.imageSmoothingEnabled = side < 2 * this.size;
-    context.drawImage(page, left * this.size, top * this.size, this.size, this.size, x + (width - side) / 2, y + (height - side) / 2, side, side);
+    context.imageSmoothingEnabled = side > size; // a level below is smooth already, and quicker as it is
+    context.drawImage(level, left * size, top * size, size, size, x + (width - side) / 2, y + (height - side) / 2, side, side);
     return true;
   }
 
@@ -67,7 +69,7 @@ class Atlas {
     if (!this.slot) return this.ready.then(then);
     for (const number of new Set(rows.map((row) => this.slot[row] >> 8))) {
       if (this.pages.has(number)) continue;
-      const coming = this.source.picturePage(this.id, number);
+      const coming = this.source.picturePage(this.id, number).then(levels);
       this.pages.set(number, coming);
       coming.then((page) => {
         this.pages.set(number, page);
@@ -82,10 +84,16 @@ class Atlas {
     for (const [number, page] of this.pages) {
       if (this.pages.size <= PAGES) break;
       if (page instanceof Promise) continue;
-      page.close();
+      page.forEach((level) => level.close());
       this.pages.delete(number);
     }
   }
+}
+
+// A page as it is, and smaller ones for smaller cells.
+async function levels(page) {
+  const smaller = [2, 4].map((by) => createImageBitmap(page, { resizeWidth: page.width / by, resizeHeight: page.height / by, resizeQuality: "medium" }));
+  return [page, ...(await Promise.all(smaller))];
 }
 
 // An arm of n links of length 1. Alone it is drawn within the circle that it can reach; in a cell, as large as fits.
