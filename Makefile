@@ -25,7 +25,7 @@ bench: $(VENV)/.test
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,report]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,report,view]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml

@@ -39,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "quick: programs are compiled quickly and run slowly")
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    """What could not be tested for want of a browser is said, not passed over."""
+    left_out = [report for report in terminalreporter.stats.get("skipped", []) if "no browser" in str(report.longrepr)]
+    if left_out:
+        terminalreporter.section("NOT TESTED", red=True, bold=True)
+        terminalreporter.line(
+            f"{len(left_out)} tests of the explorer's pages need chromium and chromium-driver, which are not here.",
+            red=True,
+        )
+
+
 @pytest.fixture(autouse=True)
 def precision(request: pytest.FixtureRequest) -> Iterator[None]:
     with jax.enable_x64(request.node.get_closest_marker("x64") is not None):

@@ -85,6 +85,7 @@ An objective of 100 means that all angles are equal: the best pose has {result.b
   poses      {out / "poses.png"}
   record     {out}{os.sep}
 
+Look into every cell: dqd view {out}
 Next: dqd run --domain lp-sphere --algorithm cma-mega"""
 
 
@@ -98,6 +99,7 @@ the best has {result.best:.2f}, the mean is {result.mean:.2f}.
 {pictures}
   record         {out}{os.sep}
 
+Look into every cell: dqd view {out}
 Next: dqd run --domain lsi-digits --objective digit-8 --measure width --measure slant"""
 
 

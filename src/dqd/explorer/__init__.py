@@ -1,0 +1,1 @@
+"""Runs in the browser: a page that shows what is in every cell. Reads files only; never imports JAX."""

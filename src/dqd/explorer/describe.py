@@ -1,0 +1,84 @@
+"""One run, as its page is told of it: words and numbers as JSON, elites as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dqd.explorer import compare, words
+from dqd.saved.archive import SavedArchive
+from dqd.tessellations.grid import Grid
+
+if TYPE_CHECKING:
+    from dqd.explorer.library import Library
+    from dqd.explorer.places import Place
+
+COUNT = 2**31
+
+
+def run(library: Library, place: Place) -> dict[str, Any]:
+    """Everything but the arrays."""
+    archive = library.archive(place)
+    return {
+        **library.about(place),
+        "stamp": library.stamp(place),
+        "archive": {**shape(archive), "pictures": library.slots(place)[1]},
+        "settings": {name: value for name, value in archive.config.items() if name != "summary"},
+        "summary": archive.config.get("summary", {}),
+    }
+
+
+def shape(archive: SavedArchive) -> dict[str, Any]:
+    """The archive's cells and sizes, and what its measures are called."""
+    tessellation, measures = archive.tessellation, archive.tessellation.num_measures
+    return {
+        "elites": len(archive),
+        "cells": tessellation.num_cells,
+        "numbers": None if archive.solutions is None else archive.solutions.shape[1],
+        "dtype": None if archive.solutions is None else str(archive.solutions.dtype),
+        "kind": words.kind(archive.config),
+        "labels": words.measures(archive.config, measures),
+        "tessellation": tessellation.kind,
+        "grid": _grid(tessellation) if isinstance(tessellation, Grid) else None,
+        "qd_score_offset": archive.qd_score_offset,
+    }
+
+
+def _grid(grid: Grid) -> dict[str, Any]:
+    return {"lower": list(grid.lower), "upper": list(grid.upper), "shape": list(grid.shape)}
+
+
+def elites(archive: SavedArchive) -> dict[str, np.ndarray]:
+    """All but the solutions; for cells other than a grid's, also which of them each pixel of the map shows."""
+    arrays = {"cell": archive.cell, "objective": archive.objective, "measures": archive.measures}
+    arrays |= {} if archive.found is None else {"found": archive.found}
+    tessellation = archive.tessellation
+    if not isinstance(tessellation, Grid) and tessellation.num_measures <= 2:
+        raster = tessellation.raster()
+        arrays |= {"raster": raster.cells, "extent": np.asarray(raster.extent, np.float64)}
+    return narrow(arrays)
+
+
+def narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Whole numbers in types that a browser computes with: int32, or float64 for those that need more."""
+    return {name: _narrow(array) for name, array in arrays.items()}
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8:
+        return array
+    fits = array.min(initial=0) >= -COUNT and array.max(initial=0) < COUNT
+    return array.astype(np.int32 if fits else np.float64)
+
+
+def comparison(trials: list[compare.Trial]) -> dict[str, Any]:
+    """Groups, what they reached, and the tests between them."""
+    groups = compare.group(trials)
+    members = {name: [{"id": trial.id, "name": trial.name} for trial in trials] for name, trials in groups.items()}
+    return {
+        "groups": members,
+        "table": compare.table(groups),
+        "tests": [vars(test) for test in compare.tests(groups)],
+        "curves": compare.curves(groups),
+    }

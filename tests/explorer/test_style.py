@@ -1,0 +1,70 @@
+"""The page's own files: colours that can be read, and nothing from elsewhere."""
+
+import re
+
+import pytest
+
+from dqd.explorer.page import static
+
+FILES = static()
+STYLE = FILES["style.css"].decode()
+MODULES = {name: text.decode() for name, text in FILES.items() if name.endswith(".js")}
+
+
+def themes():
+    """The variables of both themes; dark is written twice, for the system's wish and for the button's."""
+    blocks = [
+        dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r"\{([^{}]*--ground[^{}]*)\}", STYLE)
+    ]
+    light, *dark = blocks
+    assert dark[0] == dark[1]
+    return {"light": light, "dark": {**light, **dark[0]}}
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "ground"),
+    [
+        *((text, ground) for text in ("text", "soft", "accent") for ground in ("ground", "paper")),
+        ("paper", "accent"),  # a button
+        ("accent", "accent-soft"),
+        ("text", "accent-soft"),
+        ("ground", "text"),  # a tip
+        *((name, f"{name}-soft") for name in ("good", "busy", "warn", "bad")),
+    ],
+)
+def test_text_has_the_contrast_of_wcag_aa(theme, text, ground):
+    colours = themes()[theme]
+    assert contrast(colours[text], colours[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_names_another_place(name):
+    text = FILES[name].decode().replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|//cdn|@import|url\(", text)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_makes_markup_or_code_of_text(name):
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser"
+    assert not re.search(forbidden, MODULES[name])
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_are_such_that_one_file_can_hold_them_all(name):
+    for line in re.findall(r"^import .*$", MODULES[name], re.MULTILINE):
+        found = re.search(r'from "\./([a-z]+\.js)";$', line)
+        assert found, line
+        assert found[1] in MODULES
