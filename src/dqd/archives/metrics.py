@@ -33,7 +33,7 @@ class Standing:
         mean = self.total.plus(offsets).share(jnp.maximum(self.count, 1).astype(dtype))
         return Metrics(
             qd_score=self.total.share(num_cells),
-            coverage=100.0 * self.count.astype(dtype) / num_cells,
+            coverage=jnp.minimum(100.0 * self.count.astype(dtype) / num_cells, 100.0),  # by a reciprocal it may be more
             best=self.best,
             mean=jnp.where(self.count > 0, mean, jnp.nan),
         )

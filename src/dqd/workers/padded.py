@@ -13,8 +13,8 @@ from dqd.domains.domain import Domain
 from dqd.inputs.arrays import filled
 from dqd.types import Evaluation
 
-_evaluate = jax.jit(Domain.evaluate)
-_evaluate_with_jacobian = jax.jit(Domain.evaluate_with_jacobian)
+_evaluate = jax.jit(lambda domain, solutions: domain.evaluate(solutions))
+_evaluate_with_jacobian = jax.jit(lambda domain, solutions: domain.evaluate_with_jacobian(solutions))
 
 
 @dataclass(frozen=True)
