@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 
 from dqd.latent.generators.layers import area_means, convolution, convolution_shapes, resample
-from dqd.types import pytree, static
+from dqd.types import pytree
 
 ROWS, COLUMNS = (0.29, 0.87), (0.21, 0.79)  # of the frame: a face chip with a margin of 20 %, eyes and chin inside
 MEANS, SCALE = (122.782, 117.001, 104.298), 256.0  # RGB bytes
@@ -108,24 +108,10 @@ class AgeAndGender:
 
     age: Weights
     gender: Weights
-    names: tuple[str, ...] = static(default=("age", "gender"))
+    names = ("age", "gender")
 
     def scores(self, images: Array) -> Array:
-        columns = {
-            "age": _ages(_cast(self.age, images), images),
-            "gender": _log_odds(_cast(self.gender, images), images),
-        }
-        return jnp.stack([columns[name] for name in self.names], axis=1)
-
-
-def _cast(weights: Weights, images: Array) -> Weights:
-    return jax.tree.map(lambda x: x.astype(images.dtype), weights)
-
-
-def _ages(weights: Weights, images: Array) -> Array:
-    return jax.nn.softmax(age_logits(weights, chips(images, AGE_PIXELS)), axis=1) @ jnp.asarray(AGES, images.dtype)
-
-
-def _log_odds(weights: Weights, images: Array) -> Array:
-    logits = gender_logits(weights, chips(images, GENDER_PIXELS))
-    return logits[:, 1] - logits[:, 0]
+        age, gender = jax.tree.map(lambda x: x.astype(images.dtype), (self.age, self.gender))
+        shares = jax.nn.softmax(age_logits(age, chips(images, AGE_PIXELS)), axis=1)
+        logits = gender_logits(gender, chips(images, GENDER_PIXELS))
+        return jnp.stack([shares @ jnp.asarray(AGES, images.dtype), logits[:, 1] - logits[:, 0]], axis=1)
