@@ -117,7 +117,7 @@ export class MapView {
     this.marks(context, style);
     context.restore();
     this.axes(context, style);
-    this.canvas.style.touchAction = this.camera.zoom > 1 ? "none" : "pan-y pinch-zoom";
+    this.canvas.style.touchAction = this.camera.zoom > 1 ? "none" : "pan-y";
   }
 
   cells(context) {
