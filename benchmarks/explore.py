@@ -5,6 +5,7 @@ own clock, from the start of a navigation; frames are counted while the map is p
 """
 
 import json
+import os
 import platform
 import statistics
 import sys
@@ -23,7 +24,7 @@ from dqd.explorer import atlas
 from dqd.storage.writer import Writer
 
 SIDE = 1000
-TURNS = 3
+TURNS = 5
 FRAMES = """
 const done = arguments[0], canvas = document.querySelector('canvas.map'), box = canvas.getBoundingClientRect();
 const at = { clientX: box.left + 300, clientY: box.top + 300, bubbles: true, cancelable: true };
@@ -58,17 +59,19 @@ canvas.dispatchEvent(new PointerEvent('pointerup', at));
   else setTimeout(look, 1);
 })();
 """
-FIRST_PICTURE = """
+FIRST_PICTURES = """
 const done = arguments[0], canvas = document.querySelector('canvas.map'), box = canvas.getBoundingClientRect();
-const draw = CanvasRenderingContext2D.prototype.drawImage;
-const begun = performance.now();
+const draw = CanvasRenderingContext2D.prototype.drawImage, begun = performance.now();
+let drawn = 0;
 CanvasRenderingContext2D.prototype.drawImage = function (image, ...rest) {
-  if (image instanceof ImageBitmap) {
-    CanvasRenderingContext2D.prototype.drawImage = draw;
-    requestAnimationFrame(() => done(performance.now() - begun));
-  }
+  drawn += image instanceof ImageBitmap;
   return draw.call(this, image, ...rest);
 };
+(function frame() {
+  if (drawn >= 100) return done(performance.now() - begun);
+  drawn = 0;
+  requestAnimationFrame(frame);
+})();
 const at = { clientX: box.left + 300, clientY: box.top + 300, bubbles: true, cancelable: true };
 canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaY: -1500 }));
 """
@@ -82,6 +85,7 @@ def main() -> None:
         found |= large(root / "million")
         found["new_checkpoint_seconds"] = live(root / "live")
         found |= pictures(root / "pictures")
+    found["load_average"] = [round(each, 1) for each in os.getloadavg()]  # others may have been busy
     path = Path(__file__).parent / "results" / "explorer.json"
     path.write_text(json.dumps(found, indent=2) + "\n")
     print(path.read_text())
@@ -116,7 +120,7 @@ def large(run: Path) -> dict:
 
 
 def pictures(run: Path) -> dict:
-    """An atlas of 40,000 pictures: from the first zoom until one is seen, and frames among them."""
+    """An atlas of 40,000 pictures: from the first zoom until 100 are seen at once, and frames among them."""
     saved = archive((200, 200), filled=1.0)
     make_run(run, saved, domain={"type": "Other"})
     random = np.random.default_rng(0)
@@ -126,11 +130,11 @@ def pictures(run: Path) -> dict:
         browser.driver.set_script_timeout(60)
         browser.driver.get(server.guard.link)
         browser.drawn()
-        first = browser.driver.execute_async_script(FIRST_PICTURE)
+        first = browser.driver.execute_async_script(FIRST_PICTURES)
         frames = [browser.driver.execute_async_script(FRAMES) for _ in range(TURNS)]
     return {
         "pictures": len(saved),
-        "first_picture_milliseconds": round(first, 1),
+        "first_100_pictures_milliseconds": round(first, 1),
         "pictures_frames_per_second": round(statistics.median(frames), 1),
         "pictures_frames_per_second_worst": round(min(frames), 1),
     }

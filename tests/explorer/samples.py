@@ -1,6 +1,7 @@
 """Runs and archives made without a search, and a server that shows them."""
 
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -75,11 +76,11 @@ def commit(writer: Writer, step: int, saved: SavedArchive, **changes: Any) -> No
 class Served:
     """An explorer in a thread of this process."""
 
-    def __init__(self, root: Path) -> None:
-        self.listener = listening("127.0.0.1", 0)
+    def __init__(self, root: Path, host: str = "127.0.0.1", listener: socket.socket | None = None) -> None:
+        self.listener = listener or listening(host, 0)
         self.port = self.listener.getsockname()[1]
         self.said: list[str] = []
-        self.guard = Guard(build(root), self.port, names("127.0.0.1"), self.said.append)
+        self.guard = Guard(build(root), self.port, names(host), self.said.append)
         self.server = uvicorn.Server(settings(self.guard))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)
 
@@ -102,8 +103,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(root: Path) -> Iterator[Served]:
-    server = Served(root)
+def served(root: Path, host: str = "127.0.0.1", listener: socket.socket | None = None) -> Iterator[Served]:
+    server = Served(root, host, listener)
     server.start()
     try:
         yield server

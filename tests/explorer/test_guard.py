@@ -6,6 +6,8 @@ import httpx
 import pytest
 from explorer.samples import make_run, served
 
+from dqd.explorer.server import listening, names
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
@@ -172,3 +174,19 @@ def test_every_answer_forbids_what_pages_could_be_talked_into(server):
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["cache-control"] == "no-store"
         assert "server" not in headers
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_the_link_leads_to_where_the_server_listens(tmp_path, host):
+    make_run(tmp_path / "run")
+    try:
+        listener = listening(host, 0)
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    with served(tmp_path, host, listener) as running:
+        assert httpx.get(running.guard.link).status_code == 200
+
+
+def test_other_hosts_are_named_exactly():
+    assert names("192.168.1.5") == ("192.168.1.5",)
+    assert "evil.example" not in names("0.0.0.0")

@@ -198,7 +198,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     ]
     lines = [f"{title} on {about['domain']}, n = {about['n']:,}, {cells}, seed {result.seed}"]
     lines += [f"  {name:<15}{value:>12} {remark}".rstrip() for name, value, remark in rows]
-    lines += [f"  record in      {out}"] if out is not None else []
+    lines += [f"  record in      {out}", f"  see it         dqd view {out}"] if out is not None else []
     return "\n".join(lines)
 
 

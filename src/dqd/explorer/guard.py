@@ -41,14 +41,14 @@ class Guard:
 
     def __init__(self, app: App, port: int, names: tuple[str, ...], say: Callable[[str], None] = print) -> None:
         self.app, self.port, self.say = app, port, say
-        self.hosts = {_authority(name, port) for name in names}
+        self.hosts = [_authority(name, port) for name in names]
         self.token, self.spent = secrets.token_urlsafe(32), set[str]()
         self.secret, self.cookie = secrets.token_urlsafe(32), f"dqd-{port}"
 
     @property
     def link(self) -> str:
         """Works once."""
-        return f"http://{sorted(self.hosts)[0]}/?token={self.token}"
+        return f"http://{self.hosts[0]}/?token={self.token}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -25,7 +26,7 @@ from dqd.storage.manifest import Checkpoint
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 
-FRESH = 1.0  # seconds for which the list of places is believed
+FRESH = 1.0  # seconds for which the list of places is believed, or five times as long as it took to make
 ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError)  # of a bad record
 
 
@@ -38,7 +39,8 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve(strict=True)
-        self._places: tuple[float, dict[str, Place]] = (-np.inf, {})
+        self._places: dict[str, Place] = {}
+        self._stale = -math.inf  # when to look again
         self._lock = threading.Lock()
         self._archives = _Cache(4)
         self._summaries = _Cache(10_000)
@@ -50,9 +52,11 @@ class Library:
 
     def places(self) -> dict[str, Place]:
         with self._lock:
-            if time.monotonic() - self._places[0] > FRESH:
-                self._places = (time.monotonic(), {place.id: place for place in find(self.root)})
-            return self._places[1]
+            begun = time.monotonic()
+            if begun >= self._stale:
+                self._places = {place.id: place for place in find(self.root)}
+                self._stale = time.monotonic() + max(FRESH, 5 * (time.monotonic() - begun))
+            return self._places
 
     def place(self, name: str) -> Place:
         """The run of that id. Only what a look at the folder has found can be named."""

@@ -76,8 +76,8 @@ def is_loopback(host: str) -> bool:
 
 
 def names(host: str) -> tuple[str, ...]:
-    """What the server goes by: the host that was asked for, and on loopback its usual names."""
+    """What the server goes by, the name for its link first: the host that was asked for, and loopback's usual names."""
     if is_loopback(host):
-        return ("127.0.0.1", "localhost", "::1")
+        return (host, "127.0.0.1", "localhost", "::1")
     wildcard = host in ("0.0.0.0", "::")  # noqa: S104
-    return ("127.0.0.1", "localhost", "::1", socket.gethostname()) if wildcard else (host,)
+    return ("localhost", "127.0.0.1", "::1", socket.gethostname()) if wildcard else (host,)

@@ -45,7 +45,10 @@ export class Camera {
   // Larger or smaller, with the place under the pointer staying where it is.
   zoomAt(factor, x, y) {
     const [u, v] = this.toMap(x, y);
-    const limit = Math.max(1, DEEPEST / Math.min(this.frame.width / this.size.columns, this.frame.height / this.size.rows));
+    const limit = Math.max(
+      1,
+      DEEPEST / Math.min(this.frame.width / this.size.columns, this.frame.height / this.size.rows),
+    );
     this.zoom = Math.min(Math.max(this.zoom * factor, 1), limit);
     const [nowU, nowV] = this.toMap(x, y);
     this.move(u - nowU, v - nowV);

@@ -1,6 +1,7 @@
 // Palettes: even steps in lightness from dark to light (OKLab), so that order is seen without telling hues apart.
 
-const PATHS = { // hue in degrees and chroma, from low to high
+const PATHS = {
+  // hue in degrees and chroma, from low to high
   tide: { light: [0.3, 0.94], hue: [292, 268, 232, 190, 152, 110], chroma: [0.13, 0.14, 0.12, 0.12, 0.15, 0.16] },
   ember: { light: [0.26, 0.95], hue: [300, 330, 10, 40, 70, 100], chroma: [0.12, 0.17, 0.19, 0.17, 0.15, 0.1] },
   dusk: { light: [0.3, 0.94], hue: [262, 262, 255, 90, 95, 98], chroma: [0.12, 0.07, 0.02, 0.05, 0.11, 0.14] },
@@ -55,7 +56,8 @@ function turned(hues, t) {
 function inGamut(lightness, chroma, degrees) {
   for (let c = chroma; ; c *= 0.997) {
     const colour = rgb(lightness, c, (degrees * Math.PI) / 180);
-    if (c < 1e-3 || colour.every((part) => part > -0.001 && part < 1.001)) return colour.map((part) => Math.round(255 * gamma(part)));
+    if (c < 1e-3 || colour.every((part) => part > -0.001 && part < 1.001))
+      return colour.map((part) => Math.round(255 * gamma(part)));
   }
 }
 

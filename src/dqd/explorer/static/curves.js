@@ -4,23 +4,36 @@ import { LINES } from "./colours.js";
 import { el, replace, shape } from "./dom.js";
 import { figure, ticks } from "./numbers.js";
 
-export const METRICS = [["qd_score", "QD-score"], ["coverage", "coverage, %"], ["best", "best objective"]];
+export const METRICS = [
+  ["qd_score", "QD-score"],
+  ["coverage", "coverage, %"],
+  ["best", "best objective"],
+];
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 210, 52, 24, 26, 30];
 
 // Series are {name, colour, x: [...], y: [...], low: [...]?, high: [...]?}.
 export function panel(title, xLabel, series) {
-  const points = series.flatMap((each) => [...each.y, ...(each.low ?? []), ...(each.high ?? [])]).filter(Number.isFinite);
+  const points = series
+    .flatMap((each) => [...each.y, ...(each.low ?? []), ...(each.high ?? [])])
+    .filter(Number.isFinite);
   const [lowX, highX] = ends(series.flatMap((each) => each.x));
   const [lowY, highY] = ends(points);
   const toX = (value) => LEFT + ((value - lowX) / (highX - lowX)) * (WIDTH - LEFT - RIGHT);
   const toY = (value) => TOP + (1 - (value - lowY) / (highY - lowY)) * (HEIGHT - TOP - BOTTOM);
   const readout = shape("text", { x: WIDTH - RIGHT, y: 15, class: "readout", "text-anchor": "end" });
   const rule = shape("line", { y1: TOP, y2: HEIGHT - BOTTOM, class: "rule", visibility: "hidden" });
-  const svg = el("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve", role: "img", "aria-label": described(title, xLabel, series) },
+  const svg = el(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve", role: "img", "aria-label": described(title, xLabel, series) },
     grid(lowX, highX, lowY, highY, toX, toY),
-    series.filter((each) => each.low).map((each) => shape("path", { d: band(each, toX, toY), fill: each.colour, class: "band" })),
+    series
+      .filter((each) => each.low)
+      .map((each) => shape("path", { d: band(each, toX, toY), fill: each.colour, class: "band" })),
     series.map((each) => shape("path", { d: path(each, toX, toY), stroke: each.colour, class: "line" })),
-    shape("text", { x: LEFT, y: 15, class: "name" }, title), rule, readout);
+    shape("text", { x: LEFT, y: 15, class: "name" }, title),
+    rule,
+    readout,
+  );
   const at = (x) => {
     rule.setAttribute("visibility", x === null ? "hidden" : "visible");
     if (x === null) return (readout.textContent = "");
@@ -42,9 +55,16 @@ export class Curves {
       this.by = value;
       this.draw();
     };
-    this.buttons = [["iteration", "iterations"], ["seconds", "seconds"]].map(([value, words]) => el("button", { class: "segment", onclick: pick(value), value }, words));
-    this.element = el("section", { class: "card curves", "aria-label": "Curves" },
-      el("div", { class: "card-head" }, el("h2", {}, "How it went"), el("div", { class: "segments" }, this.buttons)), this.panels);
+    this.buttons = [
+      ["iteration", "iterations"],
+      ["seconds", "seconds"],
+    ].map(([value, words]) => el("button", { class: "segment", onclick: pick(value), value }, words));
+    this.element = el(
+      "section",
+      { class: "card curves", "aria-label": "Curves" },
+      el("div", { class: "card-head" }, el("h2", {}, "How it went"), el("div", { class: "segments" }, this.buttons)),
+      this.panels,
+    );
   }
 
   show({ metrics, timings }) {
@@ -57,12 +77,20 @@ export class Curves {
   }
 
   draw() {
-    const x = this.by === "iteration" ? this.metrics.iteration : this.metrics.iteration.map((i) => secondsAt(this.timings, i));
+    const x =
+      this.by === "iteration" ? this.metrics.iteration : this.metrics.iteration.map((i) => secondsAt(this.timings, i));
     this.buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === this.by));
     const label = this.by === "iteration" ? "iterations" : "seconds";
-    const made = METRICS.filter(([name]) => this.metrics[name]).map(([name, title]) => panel(title, label, [{ name: title, colour: "var(--accent)", x, y: this.metrics[name].map((value) => value ?? NaN) }]));
+    const made = METRICS.filter(([name]) => this.metrics[name]).map(([name, title]) =>
+      panel(title, label, [
+        { name: title, colour: "var(--accent)", x, y: this.metrics[name].map((value) => value ?? NaN) },
+      ]),
+    );
     link(made);
-    replace(this.panels, made.map(({ svg }) => svg));
+    replace(
+      this.panels,
+      made.map(({ svg }) => svg),
+    );
   }
 }
 
@@ -104,18 +132,22 @@ function grid(lowX, highX, lowY, highY, toX, toY) {
     shape("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: toY(value), y2: toY(value), class: "grid" }),
     shape("text", { x: LEFT - 6, y: toY(value) + 4, "text-anchor": "end" }, figure(value)),
   ]);
-  const below = ticks(lowX, highX, 4).map((value) => shape("text", { x: toX(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, figure(value)));
+  const below = ticks(lowX, highX, 4).map((value) =>
+    shape("text", { x: toX(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, figure(value)),
+  );
   return [...lines, ...below];
 }
 
 function path({ x, y }, toX, toY) {
   let pen = "M";
-  return x.map((value, i) => {
-    if (!Number.isFinite(y[i])) return "";
-    const step = `${pen}${toX(value).toFixed(2)} ${toY(y[i]).toFixed(2)}`;
-    pen = "L";
-    return step;
-  }).join("");
+  return x
+    .map((value, i) => {
+      if (!Number.isFinite(y[i])) return "";
+      const step = `${pen}${toX(value).toFixed(2)} ${toY(y[i]).toFixed(2)}`;
+      pen = "L";
+      return step;
+    })
+    .join("");
 }
 
 function band({ x, low, high }, toX, toY) {

@@ -16,14 +16,21 @@ export class Details {
 
   finder() {
     const { labels } = this.run.archive;
-    const fields = labels.map((label) => el("input", { type: "number", step: "any", "aria-label": label, placeholder: label, required: true }));
+    const fields = labels.map((label) =>
+      el("input", { type: "number", step: "any", "aria-label": label, placeholder: label, required: true }),
+    );
     const submit = (event) => {
       event.preventDefault();
       this.wishes.nearest(fields.map((field) => Number(field.value)));
     };
     const best = el("button", { type: "button", class: "quiet", onclick: () => this.wishes.best() }, "Best elite");
     const go = el("button", { type: "submit", class: "quiet" }, "Nearest elite");
-    return el("form", { class: "finder", onsubmit: submit }, el("div", { class: "finder-fields" }, fields), el("div", { class: "buttons" }, go, best));
+    return el(
+      "form",
+      { class: "finder", onsubmit: submit },
+      el("div", { class: "finder-fields" }, fields),
+      el("div", { class: "buttons" }, go, best),
+    );
   }
 
   nothing(words) {
@@ -36,12 +43,22 @@ export class Details {
     const cell = arrays.cell[row];
     const objective = arrays.objective[row];
     const better = Math.floor((rank(sorted, objective) / Math.max(sorted.length - 1, 1)) * 100);
-    const figures = el("dl", { class: "facts" },
-      fact("objective", figure(objective, 8), better === 100 ? `the best of ${count(sorted.length)}` : `better than ${better} % of ${count(sorted.length)}`, "main"),
+    const figures = el(
+      "dl",
+      { class: "facts" },
+      fact(
+        "objective",
+        figure(objective, 8),
+        better === 100 ? `the best of ${count(sorted.length)}` : `better than ${better} % of ${count(sorted.length)}`,
+        "main",
+      ),
       archive.labels.map((label, j) => fact(label, figure(arrays.measures[row * archive.labels.length + j], 7))),
       arrays.found ? fact("found", `iteration ${count(arrays.found[row])}`, this.when(arrays.found[row])) : null,
-      fact("cell", count(cell), place(archive.grid, cell)));
-    const picture = this.pictures ? el("canvas", { class: "picture", role: "img", "aria-label": "The solution, drawn" }) : null;
+      fact("cell", count(cell), place(archive.grid, cell)),
+    );
+    const picture = this.pictures
+      ? el("canvas", { class: "picture", role: "img", "aria-label": "The solution, drawn" })
+      : null;
     const solution = el("div", { class: "solution" });
     replace(this.body, picture, figures, solution);
     if (picture) paint(picture, this.pictures, row);
@@ -62,13 +79,27 @@ export class Details {
       return replace(place, el("p", { class: "hint" }, error.message));
     }
     if (this.row !== row) return;
-    const spark = el("canvas", { class: "sparkline", role: "img", "aria-label": `The ${solution.length} numbers of the solution as bars` });
+    const spark = el("canvas", {
+      class: "sparkline",
+      role: "img",
+      "aria-label": `The ${solution.length} numbers of the solution as bars`,
+    });
     const range = el("span", { class: "soft" });
     const text = JSON.stringify(Array.from(solution));
     const copying = el("button", { class: "quiet", onclick: () => copy(text, copying) }, "Copy numbers");
-    const saving = el("button", { class: "quiet", onclick: () => save(`cell-${cell}.json`, text, "application/json") }, "Download");
+    const saving = el(
+      "button",
+      { class: "quiet", onclick: () => save(`cell-${cell}.json`, text, "application/json") },
+      "Download",
+    );
     const linking = el("button", { class: "quiet", onclick: () => copy(this.wishes.link(), linking) }, "Copy link");
-    replace(place, el("h3", {}, `Solution, ${count(solution.length)} numbers`), spark, range, el("div", { class: "buttons" }, copying, saving, linking));
+    replace(
+      place,
+      el("h3", {}, `Solution, ${count(solution.length)} numbers`),
+      spark,
+      range,
+      el("div", { class: "buttons" }, copying, saving, linking),
+    );
     const [low, high] = drawSparkline(spark, solution);
     range.textContent = `from ${figure(low)} to ${figure(high)}`;
   }

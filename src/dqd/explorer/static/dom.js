@@ -1,8 +1,10 @@
 // Elements. Whatever comes from a run is set as text, never as markup.
 
 export function el(tag, properties = {}, ...children) {
-  const element = tag === "svg" || properties.svg ? document.createElementNS("http://www.w3.org/2000/svg", tag)
-    : document.createElement(tag);
+  const element =
+    tag === "svg" || properties.svg
+      ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+      : document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) set(element, name, value);
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;

@@ -26,7 +26,8 @@ export function listen(map) {
     began.moved ||= Math.hypot(at.x - began.x, at.y - began.y) > CLICK;
     if (began.box) map.rubber = between(began, at);
     else if (fingers.size === 2) pinch(map.camera, fingers, event.pointerId, at);
-    else if (began.moved) map.camera.move((before.x - at.x) / map.camera.cellWidth, (at.y - before.y) / map.camera.cellHeight);
+    else if (began.moved)
+      map.camera.move((before.x - at.x) / map.camera.cellWidth, (at.y - before.y) / map.camera.cellHeight);
     fingers.set(event.pointerId, at);
     map.draw();
   });
@@ -42,13 +43,17 @@ export function listen(map) {
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", () => hover(map, { x: -1, y: -1 }));
 
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const { x, y } = place(event);
-    map.camera.zoomAt(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), x, y);
-    hover(map, { x, y });
-    map.draw();
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const { x, y } = place(event);
+      map.camera.zoomAt(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), x, y);
+      hover(map, { x, y });
+      map.draw();
+    },
+    { passive: false },
+  );
 
   canvas.addEventListener("dblclick", (event) => {
     const { x, y } = place(event);
@@ -101,7 +106,12 @@ function pinch(camera, fingers, moving, at) {
 }
 
 function between(from, to) {
-  return { x: Math.min(from.x, to.x), y: Math.min(from.y, to.y), width: Math.abs(to.x - from.x), height: Math.abs(to.y - from.y) };
+  return {
+    x: Math.min(from.x, to.x),
+    y: Math.min(from.y, to.y),
+    width: Math.abs(to.x - from.x),
+    height: Math.abs(to.y - from.y),
+  };
 }
 
 // The rows of the archive that a box on the screen touches.

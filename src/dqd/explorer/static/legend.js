@@ -13,16 +13,30 @@ export class Legend {
     this.marker = el("span", { class: "legend-mark", hidden: true });
     this.ends = [1, 0.75, 0.5, 0.25, 0].map((share) => [share, el("span")]);
     this.name = el("div", { class: "legend-name" });
-    const words = el("div", { class: "legend-ends" }, this.ends.map(([, element]) => element));
-    this.element = el("div", { class: "legend" }, this.name, el("div", { class: "legend-bar" }, this.canvas, this.marker), words);
+    const words = el(
+      "div",
+      { class: "legend-ends" },
+      this.ends.map(([, element]) => element),
+    );
+    this.element = el(
+      "div",
+      { class: "legend" },
+      this.name,
+      el("div", { class: "legend-bar" }, this.canvas, this.marker),
+      words,
+    );
   }
 
   show(label, scale, colours) {
     this.scale = scale;
     this.name.textContent = label;
     const cut = scale.sorted.length && scale.sorted[0] < scale.low && scale.kind !== "quantile" ? "≤ " : "";
-    for (const [share, element] of this.ends) element.textContent = `${share === 0 ? cut : ""}${figure(scale.value(share))}`;
-    this.canvas.setAttribute("aria-label", `Colours of ${label}: from dark for ${figure(scale.value(0))} to light for ${figure(scale.value(1))}`);
+    for (const [share, element] of this.ends)
+      element.textContent = `${share === 0 ? cut : ""}${figure(scale.value(share))}`;
+    this.canvas.setAttribute(
+      "aria-label",
+      `Colours of ${label}: from dark for ${figure(scale.value(0))} to light for ${figure(scale.value(1))}`,
+    );
     this.draw(colours);
   }
 

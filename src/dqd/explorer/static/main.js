@@ -31,7 +31,16 @@ async function show(source) {
     replace(page, made.element);
     made.shown?.();
   } catch (error) {
-    replace(page, el("section", { class: "card sorry" }, el("h1", {}, "This cannot be shown"), el("p", {}, error.message), el("a", { href: "#/" }, "All runs")));
+    replace(
+      page,
+      el(
+        "section",
+        { class: "card sorry" },
+        el("h1", {}, "This cannot be shown"),
+        el("p", {}, error.message),
+        el("a", { href: "#/" }, "All runs"),
+      ),
+    );
   }
 }
 
@@ -45,9 +54,17 @@ async function pageOf(source, name, id, query) {
 
 function header() {
   const words = { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
-  const button = el("button", { class: "quiet", onclick: () => (button.textContent = words[theme.next()]) }, words[theme.current()]);
+  const button = el(
+    "button",
+    { class: "quiet", onclick: () => (button.textContent = words[theme.next()]) },
+    words[theme.current()],
+  );
   const mark = el("span", { class: "mark", "aria-hidden": "true" }, el("i"), el("i"), el("i"), el("i"));
-  replace(document.getElementById("top"), el("a", { href: "#/", class: "brand" }, mark, "dqd", el("span", {}, "explorer")), button);
+  replace(
+    document.getElementById("top"),
+    el("a", { href: "#/", class: "brand" }, mark, "dqd", el("span", {}, "explorer")),
+    button,
+  );
 }
 
 theme.apply();

@@ -117,7 +117,7 @@ export class MapView {
     this.marks(context, style);
     context.restore();
     this.axes(context, style);
-    this.canvas.style.touchAction = this.camera.zoom > 1 ? "none" : "pan-y pinch-zoom";
+    this.canvas.style.touchAction = this.camera.zoom > 1 ? "none" : "pan-y";
   }
 
   cells(context) {
@@ -137,8 +137,10 @@ export class MapView {
     context.lineWidth = 1;
     context.beginPath();
     const { first, last } = this.seen();
-    for (let u = first.u; u <= last.u + 1; u++) line(context, this.camera.toScreen(u, first.v), this.camera.toScreen(u, last.v + 1));
-    for (let v = first.v; v <= last.v + 1; v++) line(context, this.camera.toScreen(first.u, v), this.camera.toScreen(last.u + 1, v));
+    for (let u = first.u; u <= last.u + 1; u++)
+      line(context, this.camera.toScreen(u, first.v), this.camera.toScreen(u, last.v + 1));
+    for (let v = first.v; v <= last.v + 1; v++)
+      line(context, this.camera.toScreen(first.u, v), this.camera.toScreen(last.u + 1, v));
     context.stroke();
     context.globalAlpha = 1;
   }
@@ -167,7 +169,8 @@ export class MapView {
         const row = this.projection.rowOf[v * this.projection.columns + u];
         if (row < 0) continue;
         const [x, y] = this.camera.toScreen(u, v + 1);
-        if (!this.pictures.draw(context, row, { x, y, width: cellWidth, height: cellHeight }, style, true)) wanted.push(row);
+        if (!this.pictures.draw(context, row, { x, y, width: cellWidth, height: cellHeight }, style, true))
+          wanted.push(row);
       }
     }
     context.globalAlpha = 1;
@@ -192,10 +195,18 @@ export class MapView {
 
   // A cell of few pixels is hard to find, so a ring is drawn around it.
   ring(context, style) {
-    if (!this.outline.length || !this.projection.squares || Math.min(this.camera.cellWidth, this.camera.cellHeight) > 14) return;
+    if (
+      !this.outline.length ||
+      !this.projection.squares ||
+      Math.min(this.camera.cellWidth, this.camera.cellHeight) > 14
+    )
+      return;
     const [[u, v]] = this.outline;
     const [x, y] = this.camera.toScreen(u + 0.5, v + 0.5);
-    for (const [colour, width] of [["--mark-back", 5], ["--mark", 2]]) {
+    for (const [colour, width] of [
+      ["--mark-back", 5],
+      ["--mark", 2],
+    ]) {
       context.strokeStyle = style.getPropertyValue(colour);
       context.lineWidth = width;
       context.beginPath();
@@ -277,7 +288,8 @@ export class MapView {
 function pack(colours) {
   const packed = new Uint32Array(colours.length / 3);
   const bytes = new Uint8Array(packed.buffer);
-  for (let i = 0; i < packed.length; i++) bytes.set([colours[3 * i], colours[3 * i + 1], colours[3 * i + 2], 255], 4 * i);
+  for (let i = 0; i < packed.length; i++)
+    bytes.set([colours[3 * i], colours[3 * i + 1], colours[3 * i + 2], 255], 4 * i);
   return packed;
 }
 
@@ -285,7 +297,8 @@ function pack(colours) {
 function outlineOf({ rowOf, columns }, row) {
   const pixels = [];
   if (row < 0) return pixels;
-  for (let i = rowOf.indexOf(row); i >= 0; i = rowOf.indexOf(row, i + 1)) pixels.push([i % columns, Math.floor(i / columns)]);
+  for (let i = rowOf.indexOf(row); i >= 0; i = rowOf.indexOf(row, i + 1))
+    pixels.push([i % columns, Math.floor(i / columns)]);
   return pixels;
 }
 

@@ -10,7 +10,8 @@ export const known = (value) => typeof value === "number" && Number.isFinite(val
 export function figure(value, digits = 5) {
   if (!known(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(Math.max(digits - 2, 1)).replace("e+", "e");
+  if (size !== 0 && (size >= 1e7 || size < 1e-4))
+    return value.toExponential(Math.max(digits - 2, 1)).replace("e+", "e");
   return whole.format === undefined ? String(value) : trimmed(value, digits);
 }
 
@@ -31,7 +32,12 @@ export function duration(seconds) {
 
 export function ago(time) {
   const seconds = Date.now() / 1000 - time;
-  const steps = [[60, "s", 1], [3600, "min", 60], [86400, "h", 3600], [Infinity, "d", 86400]];
+  const steps = [
+    [60, "s", 1],
+    [3600, "min", 60],
+    [86400, "h", 3600],
+    [Infinity, "d", 86400],
+  ];
   const [, unit, size] = steps.find(([limit]) => seconds < limit);
   return seconds < 5 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`;
 }

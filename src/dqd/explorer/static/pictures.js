@@ -32,15 +32,18 @@ class Drawn {
     const fresh = rows.filter((row) => !this.asked.has(row)).slice(0, MOST);
     if (!fresh.length) return;
     fresh.forEach((row) => this.asked.add(row));
-    this.solutionsOf(fresh).then((solutions) => {
-      fresh.forEach((row, i) => this.kept.set(row, solutions[i]));
-      for (const row of this.kept.keys()) {
-        if (this.kept.size <= KEPT) break;
-        this.kept.delete(row);
-        this.asked.delete(row);
-      }
-      then();
-    }, () => {});
+    this.solutionsOf(fresh).then(
+      (solutions) => {
+        fresh.forEach((row, i) => this.kept.set(row, solutions[i]));
+        for (const row of this.kept.keys()) {
+          if (this.kept.size <= KEPT) break;
+          this.kept.delete(row);
+          this.asked.delete(row);
+        }
+        then();
+      },
+      () => {},
+    );
   }
 }
 
@@ -61,7 +64,17 @@ class Atlas {
     const size = level.width / COLUMNS;
     const [left, top] = [(slot & 255) % COLUMNS, (slot & 255) >> 4];
     context.imageSmoothingEnabled = side > size; // a level below is smooth already, and quicker as it is
-    context.drawImage(level, left * size, top * size, size, size, x + (width - side) / 2, y + (height - side) / 2, side, side);
+    context.drawImage(
+      level,
+      left * size,
+      top * size,
+      size,
+      size,
+      x + (width - side) / 2,
+      y + (height - side) / 2,
+      side,
+      side,
+    );
     return true;
   }
 
@@ -71,11 +84,14 @@ class Atlas {
       if (this.pages.has(number)) continue;
       const coming = this.source.picturePage(this.id, number).then(levels);
       this.pages.set(number, coming);
-      coming.then((page) => {
-        this.pages.set(number, page);
-        this.forget();
-        then();
-      }, () => this.pages.delete(number));
+      coming.then(
+        (page) => {
+          this.pages.set(number, page);
+          this.forget();
+          then();
+        },
+        () => this.pages.delete(number),
+      );
     }
   }
 
@@ -92,7 +108,9 @@ class Atlas {
 
 // A page as it is, and smaller ones for smaller cells.
 async function levels(page) {
-  const smaller = [2, 4].map((by) => createImageBitmap(page, { resizeWidth: page.width / by, resizeHeight: page.height / by, resizeQuality: "medium" }));
+  const smaller = [2, 4].map((by) =>
+    createImageBitmap(page, { resizeWidth: page.width / by, resizeHeight: page.height / by, resizeQuality: "medium" }),
+  );
   return [page, ...(await Promise.all(smaller))];
 }
 
@@ -100,19 +118,30 @@ async function levels(page) {
 function drawArm(context, angles, { x, y, width, height }, style, inCell) {
   const side = Math.min(width, height);
   const path = posture(angles);
-  const [left, right, low, high] = inCell ? around(path) : [-angles.length, angles.length, -angles.length, angles.length];
+  const [left, right, low, high] = inCell
+    ? around(path)
+    : [-angles.length, angles.length, -angles.length, angles.length];
   const unit = (side * (inCell ? 0.72 : 0.92)) / Math.max(right - left, high - low, 1e-9);
-  const points = path.map(([a, b]) => [x + width / 2 + (a - (left + right) / 2) * unit, y + height / 2 - (b - (low + high) / 2) * unit]);
+  const points = path.map(([a, b]) => [
+    x + width / 2 + (a - (left + right) / 2) * unit,
+    y + height / 2 - (b - (low + high) / 2) * unit,
+  ]);
   const thick = inCell ? Math.max(1.4, side / 34) : Math.max(1.4, side / 64);
   context.save();
   if (!inCell) disc(context, [x + width / 2, y + height / 2], side * 0.46, style.getPropertyValue("--disc"));
   context.lineJoin = context.lineCap = "round";
   if (inCell) stroke(context, points, thick * 2.2, style.getPropertyValue("--ink"));
   stroke(context, points, thick, style.getPropertyValue(inCell ? "--chalk" : "--limb"));
-  if (!inCell && angles.length <= 60) points.slice(1, -1).forEach((point) => disc(context, point, thick * 0.85, style.getPropertyValue("--limb")));
+  if (!inCell && angles.length <= 60)
+    points.slice(1, -1).forEach((point) => disc(context, point, thick * 0.85, style.getPropertyValue("--limb")));
   disc(context, points[0], thick * 1.5, style.getPropertyValue(inCell ? "--ink" : "--text"));
   if (inCell) disc(context, points[points.length - 1], thick * 2.4, style.getPropertyValue("--ink"));
-  disc(context, points[points.length - 1], thick * (inCell ? 1.8 : 2), style.getPropertyValue(inCell ? "--hand-chalk" : "--hand"));
+  disc(
+    context,
+    points[points.length - 1],
+    thick * (inCell ? 1.8 : 2),
+    style.getPropertyValue(inCell ? "--hand-chalk" : "--hand"),
+  );
   context.restore();
 }
 

@@ -29,7 +29,13 @@ function ofRaster(archive, { raster, extent, cell }) {
   const rowOfCell = new Int32Array(archive.cells).fill(-1);
   cell.forEach((number, row) => (rowOfCell[number] = row));
   const [rows, columns] = raster.shape;
-  return { columns, rows, rowOf: Int32Array.from(raster, (number) => rowOfCell[number]), extent: Array.from(extent), squares: false };
+  return {
+    columns,
+    rows,
+    rowOf: Int32Array.from(raster, (number) => rowOfCell[number]),
+    extent: Array.from(extent),
+    squares: false,
+  };
 }
 
 function ofMeasures(archive, arrays, x, y) {

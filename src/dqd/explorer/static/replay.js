@@ -10,8 +10,22 @@ export class Replay {
   constructor(viewOf, show) {
     Object.assign(this, { viewOf, show, steps: [], kept: new Map(), timer: null });
     this.words = el("output", { class: "replay-words" });
-    this.slider = el("input", { type: "range", min: 0, value: 0, "aria-label": "Iteration shown", oninput: () => this.go(Number(this.slider.value)) });
-    this.button = el("button", { class: "round", "aria-label": "Play how the map filled", onclick: () => (this.timer ? this.stop() : this.play()) }, "▶");
+    this.slider = el("input", {
+      type: "range",
+      min: 0,
+      value: 0,
+      "aria-label": "Iteration shown",
+      oninput: () => this.go(Number(this.slider.value)),
+    });
+    this.button = el(
+      "button",
+      {
+        class: "round",
+        "aria-label": "Play how the map filled",
+        onclick: () => (this.timer ? this.stop() : this.play()),
+      },
+      "▶",
+    );
     this.element = el("div", { class: "replay", hidden: true }, this.button, this.slider, this.words);
   }
 

@@ -16,7 +16,8 @@ import { Selection } from "./selection.js";
 import { shareButton } from "./share.js";
 import { emptyColour, recall, remember } from "./theme.js";
 
-const HINT = "Wheel or pinch zooms, drag moves, a click shows the elite, arrow keys go from cell to cell, Shift and drag selects.";
+const HINT =
+  "Wheel or pinch zooms, drag moves, a click shows the elite, arrow keys go from cell to cell, Shift and drag selects.";
 const POLL = { running: 1000, other: 5000 };
 
 export async function runPage(source, id, query) {
@@ -29,10 +30,15 @@ class RunPage {
   constructor(source, run, arrays, query) {
     Object.assign(this, { source, run, arrays, replayed: null, sorted: inOrder(arrays.objective) });
     const k = run.archive.labels.length;
-    const axis = (name, fallback) => (query.has(name) && Number(query.get(name)) < k ? Number(query.get(name)) : fallback);
+    const axis = (name, fallback) =>
+      query.has(name) && Number(query.get(name)) < k ? Number(query.get(name)) : fallback;
     this.look = {
-      x: axis("x", 0), y: axis("y", Math.min(1, k - 1)), fixed: run.archive.labels.map(() => null),
-      colour: query.get("colour") ?? "objective", scale: recall("scale", "linear"), palette: recall("palette", "tide"),
+      x: axis("x", 0),
+      y: axis("y", Math.min(1, k - 1)),
+      fixed: run.archive.labels.map(() => null),
+      colour: query.get("colour") ?? "objective",
+      scale: recall("scale", "linear"),
+      palette: recall("palette", "tide"),
     };
     if (!PALETTES.includes(this.look.palette)) this.look.palette = "tide";
     this.build();
@@ -41,20 +47,52 @@ class RunPage {
   }
 
   build() {
-    this.map = new MapView({ hover: (...at) => this.hover(...at), choose: (row) => this.choose(row), box: (rows) => this.selection.show(this.data, rows) },
-      `Map of ${count(this.run.archive.elites)} elites. Arrow keys move from cell to cell, plus and minus zoom, 0 shows all.`);
+    this.map = new MapView(
+      {
+        hover: (...at) => this.hover(...at),
+        choose: (row) => this.choose(row),
+        box: (rows) => this.selection.show(this.data, rows),
+      },
+      `Map of ${count(this.run.archive.elites)} elites. Arrow keys move from cell to cell, plus and minus zoom, 0 shows all.`,
+    );
     this.legend = new Legend();
     this.tip = el("div", { class: "tip", hidden: true });
     this.curves = new Curves();
     this.selection = new Selection(this.run, (row) => this.choose(row));
-    this.replay = new Replay((step) => this.source.view(this.run.id, step), (arrays) => this.showView(arrays));
-    this.details = new Details(this.run, { nearest: (at) => this.nearest(at), best: () => this.choose(this.bestRow(), true), link: () => this.link() }, (rows) => this.solutions(rows));
+    this.replay = new Replay(
+      (step) => this.source.view(this.run.id, step),
+      (arrays) => this.showView(arrays),
+    );
+    this.details = new Details(
+      this.run,
+      { nearest: (at) => this.nearest(at), best: () => this.choose(this.bestRow(), true), link: () => this.link() },
+      (rows) => this.solutions(rows),
+    );
     this.head = el("div", { class: "page-head" });
     this.controls = el("div", { class: "controls" });
-    const mapCard = el("section", { class: "card map-card", "aria-label": "The map" }, el("div", { class: "map-place" }, this.map.canvas, this.zoomer(), this.tip), el("div", { class: "side" }, this.controls, this.legend.element), this.replay.element,
-      el("p", { class: "keys-hint" }, HINT));
-    const settings = el("details", { class: "card settings" }, el("summary", {}, "Settings"), el("pre", {}, JSON.stringify(this.run.settings, null, 2)));
-    this.element = el("div", { class: "run" }, this.head, el("div", { class: "columns" }, mapCard, this.details.element), this.selection.element, this.curves.element, settings);
+    const mapCard = el(
+      "section",
+      { class: "card map-card", "aria-label": "The map" },
+      el("div", { class: "map-place" }, this.map.canvas, this.zoomer(), this.tip),
+      el("div", { class: "side" }, this.controls, this.legend.element),
+      this.replay.element,
+      el("p", { class: "keys-hint" }, HINT),
+    );
+    const settings = el(
+      "details",
+      { class: "card settings" },
+      el("summary", {}, "Settings"),
+      el("pre", {}, JSON.stringify(this.run.settings, null, 2)),
+    );
+    this.element = el(
+      "div",
+      { class: "run" },
+      this.head,
+      el("div", { class: "columns" }, mapCard, this.details.element),
+      this.selection.element,
+      this.curves.element,
+      settings,
+    );
     this.findPictures();
     this.onTheme = () => this.paint();
     document.addEventListener("theme", this.onTheme);
@@ -95,12 +133,30 @@ class RunPage {
 
   showHead() {
     const { run } = this;
-    const kind = [run.domain, run.algorithm, run.seed === null ? null : `seed ${count(run.seed)}`].filter(Boolean).join(" · ");
-    const figures = [["QD-score", fixed(run.qd_score)], ["coverage", percent(run.coverage)], ["best", figure(run.best, 6)], ["elites", count(run.archive.elites)],
-      ["iterations", run.iterations === null ? null : progress(run)], ["evaluations", run.evaluations === null ? null : count(run.evaluations)], ["time", run.seconds === null ? null : duration(run.seconds)]];
-    replace(this.head, el("div", {}, el("h1", {}, run.name, " ", badge(run)), el("p", { class: "soft" }, kind)),
-      el("dl", { class: "figures" }, figures.filter(([, value]) => value !== null).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-      this.source.live ? shareButton(this.source, run) : null);
+    const kind = [run.domain, run.algorithm, run.seed === null ? null : `seed ${count(run.seed)}`]
+      .filter(Boolean)
+      .join(" · ");
+    const figures = [
+      ["QD-score", fixed(run.qd_score)],
+      ["coverage", percent(run.coverage)],
+      ["best", figure(run.best, 6)],
+      ["elites", count(run.archive.elites)],
+      ["iterations", run.iterations === null ? null : progress(run)],
+      ["evaluations", run.evaluations === null ? null : count(run.evaluations)],
+      ["time", run.seconds === null ? null : duration(run.seconds)],
+    ];
+    replace(
+      this.head,
+      el("div", {}, el("h1", {}, run.name, " ", badge(run)), el("p", { class: "soft" }, kind)),
+      el(
+        "dl",
+        { class: "figures" },
+        figures
+          .filter(([, value]) => value !== null)
+          .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+      ),
+      this.source.live ? shareButton(this.source, run) : null,
+    );
   }
 
   showControls() {
@@ -111,26 +167,74 @@ class RunPage {
       if (["scale", "palette"].includes(name)) remember(name, value);
       then();
     };
-    const colours = [["objective", "objective"], ...(this.arrays.found ? [["found", "age: iteration found"]] : []), ...labels.map((label, j) => [`measure-${j}`, label])];
-    const axes = labels.length > 2 ? ["x", "y"].map((name) => choice(name === "x" ? "Right" : "Up", labels.map((label, j) => [String(j), label]), String(look[name]), set(name, () => this.axesChanged()))) : [];
-    const others = grid && labels.length > 2 ? labels.map((label, j) => (j === look.x || j === look.y ? null : this.holder(label, j, grid))) : [];
-    replace(this.controls, choice("Colour", colours, look.colour, set("colour", () => this.recolour())), choice("Scale", SCALES, look.scale, set("scale", () => this.recolour())),
-      choice("Palette", PALETTES, look.palette, set("palette", () => this.recolour())), axes, others);
+    const colours = [
+      ["objective", "objective"],
+      ...(this.arrays.found ? [["found", "age: iteration found"]] : []),
+      ...labels.map((label, j) => [`measure-${j}`, label]),
+    ];
+    const axes =
+      labels.length > 2
+        ? ["x", "y"].map((name) =>
+            choice(
+              name === "x" ? "Right" : "Up",
+              labels.map((label, j) => [String(j), label]),
+              String(look[name]),
+              set(name, () => this.axesChanged()),
+            ),
+          )
+        : [];
+    const others =
+      grid && labels.length > 2
+        ? labels.map((label, j) => (j === look.x || j === look.y ? null : this.holder(label, j, grid)))
+        : [];
+    replace(
+      this.controls,
+      choice(
+        "Colour",
+        colours,
+        look.colour,
+        set("colour", () => this.recolour()),
+      ),
+      choice(
+        "Scale",
+        SCALES,
+        look.scale,
+        set("scale", () => this.recolour()),
+      ),
+      choice(
+        "Palette",
+        PALETTES,
+        look.palette,
+        set("palette", () => this.recolour()),
+      ),
+      axes,
+      others,
+    );
   }
 
   // A measure that is neither axis: the best over it, or one of its values.
   holder(label, j, grid) {
     const words = el("output");
-    const slider = el("input", { type: "range", min: -1, max: grid.shape[j] - 1, value: this.look.fixed[j] ?? -1, "aria-label": `${label}: value shown`, oninput: () => {
-      const index = Number(slider.value);
-      this.look.fixed[j] = index < 0 ? null : index;
-      tell();
-      this.reproject();
-    } });
+    const slider = el("input", {
+      type: "range",
+      min: -1,
+      max: grid.shape[j] - 1,
+      value: this.look.fixed[j] ?? -1,
+      "aria-label": `${label}: value shown`,
+      oninput: () => {
+        const index = Number(slider.value);
+        this.look.fixed[j] = index < 0 ? null : index;
+        tell();
+        this.reproject();
+      },
+    });
     const tell = () => {
       const index = this.look.fixed[j];
       const width = (grid.upper[j] - grid.lower[j]) / grid.shape[j];
-      words.textContent = index === null ? "best over all" : `${figure(grid.lower[j] + index * width, 4)} to ${figure(grid.lower[j] + (index + 1) * width, 4)}`;
+      words.textContent =
+        index === null
+          ? "best over all"
+          : `${figure(grid.lower[j] + index * width, 4)} to ${figure(grid.lower[j] + (index + 1) * width, 4)}`;
       slider.setAttribute("aria-valuetext", words.textContent);
     };
     tell();
@@ -144,18 +248,29 @@ class RunPage {
   }
 
   zoomer() {
-    const button = (words, label, act) => el("button", { class: "round", "aria-label": label, title: label, onclick: act }, words);
+    const button = (words, label, act) =>
+      el("button", { class: "round", "aria-label": label, title: label, onclick: act }, words);
     const all = () => {
       this.map.camera.fit();
       this.map.draw();
     };
-    return el("div", { class: "zoomer" }, button("+", "Zoom in", () => this.map.zoom(1.8)), button("−", "Zoom out", () => this.map.zoom(1 / 1.8)), button("⤢", "Show all", all));
+    return el(
+      "div",
+      { class: "zoomer" },
+      button("+", "Zoom in", () => this.map.zoom(1.8)),
+      button("−", "Zoom out", () => this.map.zoom(1 / 1.8)),
+      button("⤢", "Show all", all),
+    );
   }
 
   reproject() {
     const { archive } = this.run;
     const { labels } = archive;
-    this.projection = project(archive, { ...this.data, raster: this.arrays.raster, extent: this.arrays.extent }, this.look);
+    this.projection = project(
+      archive,
+      { ...this.data, raster: this.arrays.raster, extent: this.arrays.extent },
+      this.look,
+    );
     this.map.show(this.projection, [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : ""]);
     this.map.chosen = this.replayed ? -1 : this.chosen;
     this.recolour();
@@ -166,7 +281,11 @@ class RunPage {
     const { colour } = this.look;
     const k = this.run.archive.labels.length;
     const j = Number(/^measure-(\d+)$/.exec(colour)?.[1] ?? NaN);
-    if (j < k && this.data.measures) return [this.run.archive.labels[j], Float64Array.from(this.data.cell, (_, row) => this.data.measures[row * k + j])];
+    if (j < k && this.data.measures)
+      return [
+        this.run.archive.labels[j],
+        Float64Array.from(this.data.cell, (_, row) => this.data.measures[row * k + j]),
+      ];
     if (colour === "found" && this.data.found) return ["iteration in which it was found", this.data.found];
     return ["objective", this.data.objective];
   }
@@ -174,7 +293,10 @@ class RunPage {
   recolour() {
     const [label, values] = this.values();
     this.shownValues = values;
-    this.scale = makeScale(values === this.arrays.objective || this.replayed ? this.sorted : inOrder(values), this.look.scale);
+    this.scale = makeScale(
+      values === this.arrays.objective || this.replayed ? this.sorted : inOrder(values),
+      this.look.scale,
+    );
     this.colours = table(this.look.palette);
     const note = this.scale.kind === this.look.scale ? "" : " (linear: log needs positive values)";
     this.legend.show(label + note, this.scale, this.colours);
@@ -195,8 +317,14 @@ class RunPage {
     if (pixel === null) return;
     const { labels } = this.run.archive;
     const at = this.map.measuresAt(pixel);
-    const where = [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : null].filter((label) => label !== null).map((label, i) => `${label} ${figure(at[i], 4)}`);
-    replace(this.tip, el("strong", {}, row < 0 ? "empty" : figure(this.data.objective[row], 7)), el("span", {}, where.join(" · ")));
+    const where = [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : null]
+      .filter((label) => label !== null)
+      .map((label, i) => `${label} ${figure(at[i], 4)}`);
+    replace(
+      this.tip,
+      el("strong", {}, row < 0 ? "empty" : figure(this.data.objective[row], 7)),
+      el("span", {}, where.join(" · ")),
+    );
     const box = this.tip.getBoundingClientRect();
     const width = this.map.canvas.clientWidth;
     this.tip.style.left = `${Math.min(x + 14, width - box.width - 4)}px`;
@@ -246,7 +374,8 @@ class RunPage {
 
   hash() {
     const query = new URLSearchParams({ cell: this.arrays.cell[this.chosen] });
-    if (this.run.archive.labels.length > 2) Object.entries({ x: this.look.x, y: this.look.y }).forEach((pair) => query.set(...pair));
+    if (this.run.archive.labels.length > 2)
+      Object.entries({ x: this.look.x, y: this.look.y }).forEach((pair) => query.set(...pair));
     if (this.look.colour !== "objective") query.set("colour", this.look.colour);
     return `#/run/${this.run.id}?${query}`;
   }
@@ -256,7 +385,10 @@ class RunPage {
   }
 
   async solutions(rows) {
-    const flat = await this.source.solutions(this.run.id, rows.map((row) => this.arrays.cell[row]));
+    const flat = await this.source.solutions(
+      this.run.id,
+      rows.map((row) => this.arrays.cell[row]),
+    );
     const n = flat.shape[1];
     return rows.map((_, i) => flat.subarray(i * n, (i + 1) * n));
   }
@@ -274,11 +406,15 @@ class RunPage {
 
   // Look again from time to time; what is new is shown at once.
   poll() {
-    this.timer = setTimeout(async () => {
-      const found = document.hidden ? null : await this.source.stamp(this.run.id).catch(() => null);
-      if (found && (found.stamp !== this.run.stamp || found.state !== this.run.state)) await this.update().catch(() => {});
-      this.poll();
-    }, this.run.state === "running" ? POLL.running : POLL.other);
+    this.timer = setTimeout(
+      async () => {
+        const found = document.hidden ? null : await this.source.stamp(this.run.id).catch(() => null);
+        if (found && (found.stamp !== this.run.stamp || found.state !== this.run.state))
+          await this.update().catch(() => {});
+        this.poll();
+      },
+      this.run.state === "running" ? POLL.running : POLL.other,
+    );
   }
 
   async update() {
@@ -298,7 +434,9 @@ class RunPage {
 }
 
 function progress(run) {
-  return run.planned && run.planned > run.iterations ? `${count(run.iterations)} of ${count(run.planned)}` : count(run.iterations);
+  return run.planned && run.planned > run.iterations
+    ? `${count(run.iterations)} of ${count(run.planned)}`
+    : count(run.iterations);
 }
 
 function spanOf(archive, { measures }, j) {

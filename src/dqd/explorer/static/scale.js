@@ -1,6 +1,10 @@
 // From values to colours: a share between 0 and 1, straight, by the logarithm, or by rank.
 
-export const SCALES = [["linear", "linear"], ["log", "log"], ["quantile", "quantile"]];
+export const SCALES = [
+  ["linear", "linear"],
+  ["log", "log"],
+  ["quantile", "quantile"],
+];
 
 export const inOrder = (values) => Float64Array.from(values).sort();
 
@@ -8,7 +12,14 @@ export const inOrder = (values) => Float64Array.from(values).sort();
 export function makeScale(sorted, kind) {
   const [low, high] = limits(sorted);
   const usable = kind === "log" && !(low > 0) ? "linear" : kind;
-  return { kind: usable, low, high, sorted, share: shares[usable](low, high, sorted), value: inverses[usable](low, high, sorted) };
+  return {
+    kind: usable,
+    low,
+    high,
+    sorted,
+    share: shares[usable](low, high, sorted),
+    value: inverses[usable](low, high, sorted),
+  };
 }
 
 export const index = (share) => Math.round(255 * Math.min(Math.max(share, 0), 1));

@@ -10,7 +10,10 @@ export async function open() {
 async function ask(path, options) {
   const answer = await fetch(path, options);
   if (answer.ok) return answer;
-  const words = await answer.json().then((content) => content.detail, () => null);
+  const words = await answer.json().then(
+    (content) => content.detail,
+    () => null,
+  );
   throw new Error(typeof words === "string" ? words : `the server answered ${answer.status}`);
 }
 
@@ -56,7 +59,9 @@ async function unpacked(element) {
       if (!content.solutions) throw new Error("this file was saved without the solutions");
       const n = content.solutions.shape[1];
       const rows = new content.solutions.constructor(cells.length * n);
-      cells.forEach((cell, i) => rows.set(content.solutions.subarray(rowOf.get(cell) * n, (rowOf.get(cell) + 1) * n), i * n));
+      cells.forEach((cell, i) =>
+        rows.set(content.solutions.subarray(rowOf.get(cell) * n, (rowOf.get(cell) + 1) * n), i * n),
+      );
       rows.shape = [cells.length, n];
       return rows;
     },

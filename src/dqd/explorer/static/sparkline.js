@@ -15,10 +15,18 @@ export function drawSparkline(canvas, numbers) {
   context.fillStyle = style.getPropertyValue("--accent");
   const columns = Math.min(numbers.length, Math.floor(width));
   for (let i = 0; i < columns; i++) {
-    const part = numbers.slice(Math.floor((i * numbers.length) / columns), Math.floor(((i + 1) * numbers.length) / columns));
+    const part = numbers.slice(
+      Math.floor((i * numbers.length) / columns),
+      Math.floor(((i + 1) * numbers.length) / columns),
+    );
     const base = Math.min(Math.max(0, low), high);
     const [a, b] = [toY(Math.max(base, ...part)), toY(Math.min(base, ...part))];
-    context.fillRect((i * width) / columns, a, Math.max(width / columns - (width / columns > 3 ? 1 : 0), 0.6), Math.max(b - a, 1));
+    context.fillRect(
+      (i * width) / columns,
+      a,
+      Math.max(width / columns - (width / columns > 3 ? 1 : 0), 0.6),
+      Math.max(b - a, 1),
+    );
   }
   return [low, high];
 }

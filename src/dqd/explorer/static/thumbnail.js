@@ -10,7 +10,10 @@ export function thumbnail(source, id, label) {
   const observer = new IntersectionObserver((seen) => {
     if (!seen.some((entry) => entry.isIntersecting)) return;
     observer.disconnect();
-    source.thumbnail(id).then((picture) => paint(canvas, picture), () => canvas.classList.add("none"));
+    source.thumbnail(id).then(
+      (picture) => paint(canvas, picture),
+      () => canvas.classList.add("none"),
+    );
   });
   observer.observe(canvas);
   return canvas;
