@@ -6,7 +6,6 @@ The small generator and its classifier come with the package. docs/latent.md tel
 import dqd
 from dqd.figures import collage, draw
 from dqd.latent.problems import digits
-from dqd.result import archive_arrays
 
 problem = digits.build(objective="digit-5", measures=("width", "slant"), resolution=40)
 result = dqd.illuminate(
@@ -19,6 +18,6 @@ result = dqd.illuminate(
 )
 print(f"coverage {result.coverage:.1f} %, best {result.best:.2f}")
 
-figure = collage.collage(archive_arrays(result.archive), problem.domain.render, labels=problem.labels[1:], pixels=64)
+figure = collage.collage(result.archive.arrays(), problem.domain.render, labels=problem.labels[1:], pixels=64)
 draw.save(figure, "digits.png")
 print("picture: digits.png")

@@ -83,14 +83,18 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = {  # what every emitter must keep; how a run lies on disk
+    "conformance": "dqd.conformance",
+    "record": "dqd.storage.record",
+}
 __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         return getattr(importlib.import_module(_HOME_OF[name]), name)
-    if name == "record":  # how a run lies on disk
-        return importlib.import_module("dqd.storage.record")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     import difflib
 
     near = difflib.get_close_matches(name, __all__, n=1)

@@ -30,7 +30,8 @@ from dqd.runners.progress import uninterrupted
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
-from dqd.tessellations.tessellation import Tessellation, check_tessellation
+from dqd.tessellations.kinds import check_tessellation
+from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Evaluation
 
 

@@ -42,7 +42,8 @@ from dqd.storage.folder import Folder
 from dqd.storage.record import with_versions
 from dqd.storage.settings import with_about
 from dqd.storage.writer import Writer
-from dqd.tessellations.tessellation import Tessellation, check_tessellation
+from dqd.tessellations.kinds import check_tessellation
+from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Score
 from dqd.workers.workers import Workers
 

@@ -9,7 +9,10 @@ import pytest
 
 import dqd
 from dqd.archives import Archive
+from dqd.emitters.operators import Gaussian
+from dqd.emitters.variation import Variation
 from dqd.paper import presets
+from dqd.tessellations import Grid, register
 from dqd.types import pytree
 
 GRID = dqd.Grid([-1, -1], [1, 1], [4, 4])
@@ -24,6 +27,28 @@ def run(function=score, emitter=EMITTER, grid=GRID, **options):
     return dqd.illuminate(
         function, emitter, grid, **{"x0": jnp.zeros(3), "iterations": 1, "progress": False, **options}
     )
+
+
+class Unfinished:
+    kind, num_cells, num_measures = "unfinished", 4, 2
+    index_of = outside = raster = arrays = misplaced = print
+
+
+class Unknown(Grid):
+    kind = "unknown"
+
+
+class Untraced(Grid):
+    pass
+
+
+class Half:
+    num_points = batch_size = initial_population = 1
+    ask = tell = restarts = print
+
+
+class Plain(Variation):
+    pass
 
 
 def asking():
@@ -124,6 +149,14 @@ MISTAKES = [
     # illuminate
     (lambda: run(emitter=dqd.cma_mega), TypeError, ["emitter", "cma_mega(...)"]),
     (lambda: run(grid=[10, 10]), TypeError, ["tessellation", "dqd.Grid", "list"]),
+    (lambda: run(grid=dqd.Grid), TypeError, ["tessellation", "the class Grid"]),
+    (lambda: run(grid=Unfinished()), TypeError, ["Unfinished, which lacks centers, check_precision, from_arrays"]),
+    (lambda: run(grid=Unknown([-1, -1], [1, 1], [4, 4])), TypeError, ["Unknown", "@dqd.tessellations.register"]),
+    (lambda: run(grid=Untraced([-1, -1], [1, 1], [4, 4])), TypeError, ["Untraced", "@dqd.types.pytree"]),
+    (lambda: register(Grid), ValueError, ["kind", "one word", "'grid'"]),
+    (lambda: run(emitter=Variation), TypeError, ["emitter", "Variation(...)"]),
+    (lambda: run(emitter=Half()), TypeError, ["emitter", "Half, which lacks init, noise, points"]),
+    (lambda: run(emitter=Plain(Gaussian(0.1), 4)), TypeError, ["Plain", "@dqd.types.pytree"]),
     (lambda: run(seed=0, seeds=[1]), ValueError, ["seed and seeds"]),
     (lambda: run(seeds=[1, 1]), ValueError, ["seeds", "distinct"]),
     (lambda: run(seeds=[]), ValueError, ["seeds", "at least one"]),

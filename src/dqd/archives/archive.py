@@ -82,6 +82,10 @@ class Archive:
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
         learning_rate, minimum = threshold.learning_rate, threshold.minimum
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
+        if any(leaf is tessellation for leaf in jax.tree.leaves(tessellation)):
+            raise TypeError(
+                f"tessellation: the class {type(tessellation).__name__} needs the decorator @dqd.types.pytree"
+            )
         tessellation.check_precision(dtype)
         cells, measures = tessellation.num_cells, tessellation.num_measures
         check_room(cells, solution_size, dtype)

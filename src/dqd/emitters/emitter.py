@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.inputs.names import lacking
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree
 
 
 @runtime_checkable
 class Emitter(Protocol):
-    """Interface. `num_points` and `batch_size` are sizes: jacobians at most, and solutions, per iteration."""
+    """Interface: a frozen pytree without state. The search keeps the state that it makes, any pytree of arrays.
+
+    Everything is traced, so shapes are fixed, and the state that `ask` and `tell` return has the types of `init`.
+    `num_points` and `batch_size` are sizes: jacobians at most, and solutions, per iteration.
+    """
 
     @property
     def num_points(self) -> int: ...
@@ -31,14 +37,20 @@ class Emitter(Protocol):
         ...
 
     def noise(self, key: Array, n: int, k: int) -> PyTree:
-        """Everything random of one iteration."""
+        """Everything random of one iteration, from its key; real numbers arrive in the precision of the search."""
         ...
 
     def init(self, x0: Array, k: int) -> PyTree:
         """State before iteration 1."""
         ...
 
-    def points(self, state: Any, archive: Archive, noise: Any) -> Points: ...
+    def points(self, state: Any, archive: Archive, noise: Any) -> Points:
+        """Where jacobians are wanted: `num_points` rows, or `no_points(n, dtype)`.
+
+        What is computed here, beyond picking elites, goes through `dqd.compiler.unfused.apart`: else the compiled loop
+        and that of AskTell may round differently.
+        """
+        ...
 
     def ask(
         self, state: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
@@ -57,11 +69,14 @@ class Emitter(Protocol):
 
 def check_emitter(name: str, thing: Any) -> None:
     """Raise TypeError unless the thing is an emitter."""
-    if not isinstance(thing, Emitter):
+    if isinstance(thing, type) or not isinstance(thing, Emitter):
         call = f"; call it: {thing.__name__}(...)" if callable(thing) and hasattr(thing, "__name__") else ""
         raise TypeError(
-            f"{name}: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(thing).__name__}{call}"
+            f"{name}: expected an emitter such as dqd.cma_mega(sigma=1.0), got {type(thing).__name__}"
+            f"{call or lacking(thing, Emitter)}"
         )
+    if any(leaf is thing for leaf in jax.tree.leaves(thing)):
+        raise TypeError(f"{name}: the class {type(thing).__name__} needs the decorator @dqd.types.pytree")
 
 
 def no_points(n: int, dtype: jnp.dtype) -> Points:

@@ -23,3 +23,10 @@ def check_known(kind: str, name: str, names: Iterable[str]) -> None:
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}")
+
+
+def lacking(thing: Any, protocol: type) -> str:
+    """What a thing that has some of an interface lacks of it, in words; nothing for one that has none of it."""
+    wanted = {name for name in (*vars(protocol), *vars(protocol).get("__annotations__", {})) if name[0] != "_"}
+    missing = sorted(name for name in wanted if not hasattr(thing, name))
+    return f", which lacks {', '.join(missing)}" if 0 < len(missing) < len(wanted) else ""

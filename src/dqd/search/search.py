@@ -124,7 +124,8 @@ class Search:
         """The random numbers of one iteration; the first has number 1."""
         key = jax.random.fold_in(state.key, iteration)
         noise = self.emitter.noise(key, state.x0.size, state.archive.tessellation.num_measures)
-        return jax.tree.map(lambda numbers: numbers.astype(state.x0.dtype), noise)
+        reals = jnp.floating
+        return jax.tree.map(lambda x: x.astype(state.x0.dtype) if jnp.issubdtype(x.dtype, reals) else x, noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
         points = self.emitter.points(state.emitter, state.archive, noise)

@@ -2,6 +2,6 @@
 
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.kinds import register
-from dqd.tessellations.tessellation import Raster, Tessellation
+from dqd.tessellations.tessellation import Raster, Tessellation, floating
 
-__all__ = ["Grid", "Raster", "Tessellation", "register"]
+__all__ = ["Grid", "Raster", "Tessellation", "floating", "register"]

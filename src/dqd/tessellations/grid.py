@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dqd.tessellations.tessellation import A, Raster
+from dqd.tessellations.tessellation import A, Raster, floating
 
 EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
 MAX_MEASURES = 32
@@ -84,9 +84,7 @@ class Grid:
 
     def _real(self, measures: Any) -> tuple[Any, Any, Any, Any]:
         """NumPy or JAX, whosever the measures are; the measures and both edges in one floating type."""
-        xp = measures.__array_namespace__() if hasattr(measures, "__array_namespace__") else np
-        measures = xp.asarray(measures)
-        measures = measures if measures.dtype.kind == "f" else measures.astype(xp.result_type(measures, float))
+        xp, measures = floating(measures)
         return xp, measures, xp.asarray(self.lower, measures.dtype), xp.asarray(self.upper, measures.dtype)
 
     def centers(self) -> np.ndarray:

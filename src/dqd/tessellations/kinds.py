@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from dqd.inputs.names import lacking
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
 
+T = TypeVar("T", bound=Tessellation)
 KINDS: dict[str, type[Tessellation]] = {Grid.kind: Grid}
 
 
-def register(tessellation: type[Tessellation]) -> type[Tessellation]:
+def register(tessellation: type[T]) -> type[T]:
     """A decorator for your own tessellation: files that hold one are read as this class from now on."""
-    KINDS[tessellation.kind] = tessellation
+    kind = getattr(tessellation, "kind", None)
+    if not isinstance(kind, str) or not kind.isalnum() or kind in (Grid.kind, "qd"):
+        raise ValueError(f"kind: expected one word of letters, such as 'voronoi', that no other has; got {kind!r}")
+    KINDS[kind] = tessellation
     return tessellation
 
 
@@ -25,4 +30,17 @@ def from_arrays(arrays: Mapping[str, Any]) -> Tessellation:
                 return tessellation.from_arrays(arrays)
             except KeyError as error:
                 raise ValueError(f"{error.args[0]} missing") from None
-    raise ValueError(f"no tessellation of a known kind ({', '.join(KINDS)})")
+    raise ValueError(
+        f"no tessellation of a known kind ({', '.join(KINDS)}); import the module that registers your own first"
+    )
+
+
+def check_tessellation(thing: Any) -> None:
+    """Raise TypeError unless the thing is a tessellation, and one that can be read back from a file."""
+    named = f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
+    if isinstance(thing, type) or not isinstance(thing, Tessellation):
+        raise TypeError(f"tessellation: expected a dqd.Grid, got {named}{lacking(thing, Tessellation)}")
+    if thing.kind not in KINDS:
+        raise TypeError(
+            f"tessellation: files would not know {named}; decorate the class with @dqd.tessellations.register"
+        )

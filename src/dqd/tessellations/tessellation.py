@@ -22,12 +22,13 @@ class Tessellation(Protocol):
     """Interface: cells 0 .. num_cells - 1 that share measure space among them.
 
     It is a frozen dataclass. In a search JAX traces it: decorate your own with `dqd.types.pytree`, and mark what is
-    part of the program with `dqd.types.static()`. `index_of` and `outside` serve NumPy and JAX with one formula, so
-    that an archive that was read back has every elite in the cell in which it was found.
+    part of the program with `dqd.types.static()`; with `dqd.tessellations.register` on top, files are read back as it.
+    `index_of` and `outside` serve NumPy and JAX with one formula (`floating` says which it is), so that an archive that
+    was read back has every elite in the cell in which it was found.
     """
 
     kind: ClassVar[str]
-    """One word; the names of its arrays in a file begin with it."""
+    """One word; the names of its arrays in a file begin with it and an underscore."""
 
     @property
     def num_cells(self) -> int: ...
@@ -56,7 +57,7 @@ class Tessellation(Protocol):
         ...
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a file holds of it."""
+        """What a file holds of it, named `kind_...`; its fields may be JAX's by then."""
         ...
 
     @classmethod
@@ -69,8 +70,8 @@ class Tessellation(Protocol):
         ...
 
 
-def check_tessellation(thing: Any) -> None:
-    """Raise TypeError unless the thing is a tessellation."""
-    if isinstance(thing, type) or not isinstance(thing, Tessellation):
-        named = f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
-        raise TypeError(f"tessellation: expected a dqd.Grid, got {named}")
+def floating(measures: Any) -> tuple[Any, Any]:
+    """NumPy or JAX, whosever the measures are, and the measures in a floating type: one formula serves both."""
+    xp = measures.__array_namespace__() if hasattr(measures, "__array_namespace__") else np
+    measures = xp.asarray(measures)
+    return xp, measures if measures.dtype.kind == "f" else measures.astype(xp.result_type(measures, float))
