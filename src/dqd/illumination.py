@@ -28,7 +28,7 @@ from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
-from dqd.runners.compiled import Compiled, run_chunk, start_seeds
+from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
 from dqd.runners.hosted import Hosted, described, named
 from dqd.runners.loop import advance
 from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
@@ -295,4 +295,5 @@ def compile_ahead(
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
     start_seeds.lower(*arguments).compile()
-    run_chunk.lower(search, state, domain, 1, batched=True).compile()
+    for length in {1, grain()}:
+        run_chunk.lower(search, state, domain, length, batched=True, counted=counted(length)).compile()

@@ -16,11 +16,13 @@ from safetensors.numpy import load_file
 from small import score
 
 import dqd
+from dqd.domains import FunctionDomain
 from dqd.runners import checkpoints, compiled, loop
 from dqd.runners.checkpoints import Checkpoints, from_arrays, to_arrays
 from dqd.runners.progress import CompileClock
 from dqd.runners.snapshot import Snapshot
 from dqd.search.history import History
+from dqd.search.search import Search
 from dqd.storage import durable, manifest, record
 from dqd.storage.settings import SettingsChangedError
 from dqd.types import pytree
@@ -276,7 +278,7 @@ def test_without_a_folder_sigterm_is_left_alone():
 
 
 def test_launches_are_as_long_as_signals_may_wait_and_recover_after_a_pause():
-    pace = loop.Pace(grain=1)
+    pace = loop.Pace()
     lengths = []
     for seconds in [0.01] * 9 + [60.0] + [0.01] * 9:  # per launch of any length
         lengths.append(pace.length)
@@ -284,12 +286,15 @@ def test_launches_are_as_long_as_signals_may_wait_and_recover_after_a_pause():
     assert lengths == [1, 2, 4, 8, 16, 32, 64, 128, 250, 250, 4, 8, 16, 32, 64, 128, 250, 250, 250]
 
 
-def test_launches_of_a_device_that_wants_whole_blocks_are_whole_blocks():
-    pace = loop.Pace(grain=25)
-    for seconds in (0.1, 0.2, 5.0, 0.2):
-        assert pace.length % 25 == 0
-        pace.took(seconds, pace.length)
-    assert pace.length == 50
+def test_a_launch_whose_length_is_part_of_the_program_changes_no_bit():
+    """What a GPU runs, here on a CPU."""
+    search, domain = Search(small.MEGA), FunctionDomain(score)
+    archive = dqd.Archive.empty(small.GRID, 6)
+    states = [compiled.start_seed(search, jax.tree.map(jnp.array, archive), jnp.zeros(6), 0, domain) for _ in range(2)]
+    one, rows, _ = compiled.run_chunk(search, states[0], domain, 25, batched=False)
+    other, counted, _ = compiled.run_chunk(search, states[1], domain, 25, batched=False, counted=25)
+    assert_same(one, other)
+    assert_same(jax.tree.map(lambda values: values[:25], rows), jax.tree.map(lambda values: values[:25], counted))
 
 
 # When and what --------------------------------------------------------------------------------------------------------

@@ -70,7 +70,8 @@ class Checkpoints:
     ) -> None:
         self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
         stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))
-        self.stride = stride + -stride % grain  # iterations between two views
+        # Iterations between two views; launches end there, so where it costs few views, they are of the fastest length.
+        self.stride = stride + -stride % grain if 2 * stride > grain else stride
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
         self.timings: list[dict[str, float]] = []
         self.next = time.monotonic() + seconds

@@ -3,8 +3,7 @@ copied; seeds run side by side by `vmap`.
 
 The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
 Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in. A GPU
-would wait for the host after each iteration of such a loop, so there the iterations of a block are counted in advance,
-and only the rest at the end of a run is not.
+would wait for the host after each iteration of such a loop, so there the longest launches have a program of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics, Standing
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
-from dqd.search.noise import LENGTHS, at, block_length, draw
+from dqd.search.noise import at, block_length, draw
 from dqd.search.search import Search, SearchState, Tally
 
 LONGEST = 250  # iterations of one launch: rows of metrics that come back
@@ -39,7 +38,7 @@ class Compiled:
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
-        return run_chunk(self.search, state, self.domain, length, batched=self.batched, whole=whole(length))
+        return run_chunk(self.search, state, self.domain, length, batched=self.batched, counted=counted(length))
 
     @property
     def grain(self) -> int:
@@ -50,28 +49,31 @@ class Compiled:
 
 
 def grain() -> int:
-    """A launch begins at a multiple of it, and is one but for the last: whole blocks, or any number of iterations."""
-    return 1 if jax.devices()[0].platform == "cpu" else LENGTHS[0]
+    return 1 if jax.devices()[0].platform == "cpu" else LONGEST
 
 
-def whole(length: int) -> bool:
-    return grain() > 1 and length % grain() == 0
+def counted(length: int) -> int:
+    """The length, where it is part of the program; else 0."""
+    return length if length == grain() > 1 else 0
 
 
 def iterate(
-    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool, whole: bool = False
+    search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool, counted: int = 0
 ) -> tuple[SearchState, Metrics, Tally]:
-    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count. `whole`: of whole blocks."""
+    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count.
+
+    `counted`, if not 0, is that length as part of the program.
+    """
     each = jax.vmap if batched else (lambda function: function)
     one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
-    block = block_length(search, one, seeds=state.iteration.size)
+    block = block_length(search, one, state.iteration.size, counted)
     first = one.iteration  # iterations done; the same for all seeds
     blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.archive.standing)
 
     def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
         """To the end of a block of random numbers, or of the launch."""
         done, state, rows = carry
-        begin = done - done % block
+        begin = done if counted else done - done % block
         noise = each(lambda state: draw(search, state, begin, block))(state)
 
         def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
@@ -79,12 +81,15 @@ def iterate(
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
             return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.archive.standing)
 
-        if whole:
-            return begin + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))
+        if counted:
+            return done + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))
         end = jnp.minimum(begin + block, first + length)
         return end, *jax.lax.fori_loop(done, end, step, (state, rows))
 
-    _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
+    if counted:
+        _, state, rows = jax.lax.fori_loop(0, counted // block, lambda _, carry: advance(carry), (first, state, blank))
+    else:
+        _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
     metrics = jax.vmap(each(Archive.metrics_of), (None, 0))(state.archive, rows)
     return state, metrics, state.tally
 
@@ -99,7 +104,7 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
     return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
-run_chunk = jax.jit(iterate, static_argnames=("batched", "whole"), donate_argnames="state")
+run_chunk = jax.jit(iterate, static_argnames=("batched", "counted"), donate_argnames="state")
 start_seed = jax.jit(begin, donate_argnames="archive")
 begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
 start_seeds = jax.jit(begin_seeds)

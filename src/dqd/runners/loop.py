@@ -46,12 +46,11 @@ def advance(
 
     if launched < iterations and enough(launched):  # a run that ended so ends so again
         stopped = "until"
-    health, pace, lap = Health(state.tally if launched else None), Pace(runner.grain), CompileClock()
+    health, pace, lap = Health(state.tally if launched else None), Pace(), CompileClock()
     while flying or (launched < iterations and stopped is None):
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
-            aligned = runner.grain - launched % runner.grain if launched % runner.grain else pace.length
-            size = min(aligned, pace.length, iterations - launched, checkpoints.before_view(launched))
+            size = min(pace.length, iterations - launched, checkpoints.before_view(launched))
             size = min(size, chunk - launched % chunk) if until else size
             state, rows, tally = runner.launch(state, size)
             launched += size
@@ -82,10 +81,9 @@ class Pace:
 
     SECONDS = 1.0
 
-    def __init__(self, grain: int) -> None:
-        self.grain = self.length = grain
+    def __init__(self) -> None:
+        self.length = 1
 
     def took(self, seconds: float, iterations: int) -> None:
         fitting = int(self.SECONDS * iterations / max(seconds, 1e-9))
-        length = min(fitting, 2 * self.length, LONGEST)
-        self.length = max(self.grain, length - length % self.grain)
+        self.length = max(1, min(fitting, 2 * self.length, LONGEST))

@@ -16,7 +16,7 @@ class Runner(Protocol):
 
     @property
     def grain(self) -> int:
-        """The length of a launch is a multiple of it, but for the last one."""
+        """Launches of this length are the fastest."""
         ...
 
     @property

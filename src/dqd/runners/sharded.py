@@ -23,7 +23,7 @@ from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
 from dqd.inputs.arrays import filled
-from dqd.runners.compiled import begin, begin_seeds, grain, iterate, whole
+from dqd.runners.compiled import begin, begin_seeds, counted, grain, iterate
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
@@ -49,7 +49,7 @@ class Sharded:
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
-        options = {"mesh": self.mesh, "batched": self.batched, "whole": whole(length)}
+        options = {"mesh": self.mesh, "batched": self.batched, "counted": counted(length)}
         return _run(self.search, state, self.domain, length, **options)
 
     @property
@@ -107,14 +107,14 @@ def _start(
     return _on(mesh, body, specs, _places(search, mesh, batched))(search, archive, x0, seed, domain)
 
 
-@functools.partial(jax.jit, static_argnames=("mesh", "batched", "whole"), donate_argnames="state")
+@functools.partial(jax.jit, static_argnames=("mesh", "batched", "counted"), donate_argnames="state")
 def _run(
-    search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool, whole: bool
+    search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool, counted: int
 ) -> tuple[SearchState, Metrics, Tally]:
     def body(search: Search, state: SearchState, domain: Domain, length: Array) -> tuple[SearchState, Metrics, Tally]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
-        return iterate(search, state, domain, length, batched=batched, whole=whole)
+        return iterate(search, state, domain, length, batched=batched, counted=counted)
 
     places = _places(search, mesh, batched)
     outputs = (places, P(None, AXIS), P(AXIS)) if batched else (places, P(), P())

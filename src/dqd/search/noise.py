@@ -14,15 +14,17 @@ from jax import Array
 from dqd.search.search import Search, SearchState
 from dqd.types import PyTree
 
-LENGTHS = (25, 5, 1)  # iterations; each is a multiple of the next
-LARGEST = 4 * 2**20  # bytes; more would leave the processor's caches
+LENGTHS = (250, 25, 5, 1)  # iterations; each is a multiple of the next
+LARGEST = 4 * 2**20  # bytes; more would leave a processor's caches
+LARGEST_COUNTED = 256 * 2**20  # bytes on a GPU, which makes many numbers as fast as few
 
 
-def block_length(search: Search, state: SearchState, seeds: int = 1) -> int:
-    """Iterations of a block: fewer where an iteration needs many numbers."""
+def block_length(search: Search, state: SearchState, seeds: int = 1, counted: int = 0) -> int:
+    """Iterations of a block: fewer where an iteration needs many numbers. `counted` is how many are known to come."""
+    longest, largest = (counted, LARGEST_COUNTED) if counted else (LENGTHS[1], LARGEST)
     noise = jax.eval_shape(search.noise, state, 1)
     size = seeds * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
-    return next(length for length in LENGTHS if length * size <= LARGEST or length == 1)
+    return next(length for length in LENGTHS if length <= longest and (length * size <= largest or length == 1))
 
 
 def draw(search: Search, state: SearchState, begin: Array, length: int) -> PyTree:
