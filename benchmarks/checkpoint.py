@@ -22,13 +22,14 @@ import numpy as np
 
 import dqd
 from device import describe_device, source_digest, today
-from dqd.archives import Archive
+from dqd.archives import Archive, Metrics
 from dqd.inputs.layout import Layout
-from dqd.result import Result, settings
+from dqd.result import Result
 from dqd.runners.checkpoints import Checkpoints
 from dqd.runners.progress import CompileClock
+from dqd.runners.snapshot import settings
 from dqd.search.history import History
-from dqd.search.search import Search, StepInfo
+from dqd.search.search import Search
 from dqd.storage import record
 from dqd.storage.writer import Writer
 from dqd.types import replace
@@ -91,14 +92,14 @@ def full_result(side: int, n: int) -> Result:
     )
     state = replace(state, archive=archive, iteration=jnp.asarray(ITERATIONS, jnp.int32))
     history = History()
-    history.append(StepInfo(*(np.zeros(ITERATIONS, np.float32) for _ in range(4))))
-    return Result(search, jax.block_until_ready(state), history.arrays(), 0, Layout.of(x0)[0], None, 0.0, 0.0, domain)
+    history.append(Metrics(*(np.zeros(ITERATIONS, np.float32) for _ in range(4))))
+    return Result(search, jax.block_until_ready(state), history.arrays(), 0, None, 0.0, 0.0, Layout.of(x0)[0], domain)
 
 
 def checkpoints_of(writer: Writer, result: Result) -> Checkpoints:
     about = settings(result.search, result.archive, result.state.x0, result.domain)
     config = record.with_versions({**about, "seed": 0, "iterations": ITERATIONS})
-    return Checkpoints(writer, config, 60.0, CompileClock(), lambda *_: result)
+    return Checkpoints(writer, config, 60.0, CompileClock(), result.search)
 
 
 def measure_run(folder: Path, seconds: float) -> dict:

@@ -16,7 +16,6 @@ from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.paper import presets
 from dqd.storage.folder import Folder
-from dqd.storage.settings import finite
 
 if TYPE_CHECKING:
     from dqd.result import Result
@@ -91,6 +90,8 @@ def run(
         "resolution": problem.grid.shape[0],
         **({"options": given} if given else {}),
     }
+    from dqd.storage.settings import finite  # loads NumPy
+
     command = {**about, "x64": x64, "set": overrides}
     with explained(FAILURE), precision(x64):
         result = search(

@@ -82,9 +82,13 @@ class Failures:
         if self.folder is None or not self.unwritten or not (self.folder / CONFIG).exists():
             return
         path, lines = self.folder / FAILURES, "".join(json.dumps(row) + "\n" for row in self.unwritten)
-        with explained(path, "report a failed evaluation", len(lines)), path.open("ab") as file:
+        with explained(path, "report a failed evaluation", len(lines)), open(path, "ab", opener=_no_link) as file:
             file.write((_newline(path) + lines).encode())
         self.unwritten.clear()
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o644)
 
 
 def _reason(error: BaseException) -> str:

@@ -175,7 +175,7 @@ def _trials(folders: list[Path], iterations: int) -> tuple[list[_Trial], list[st
         except (ValueError, KeyError, TypeError, OSError) as error:
             problems.append(
                 f"{place.parent.name}/{place.name} is left out: {type(error).__name__}: {error}; "
-                "remove its folder, and `dqd reproduce` runs it again"
+                "`dqd reproduce` runs it again"
             )
     return trials, problems
 
