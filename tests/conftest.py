@@ -1,8 +1,9 @@
 """Precision and Hypothesis settings of all tests.
 
 Tests run in float32, as the library does by default. Those marked `x64` (`pytestmark = pytest.mark.x64` for a whole
-file) run in float64, where numbers are compared with trusted references. Those marked `quick` compile without the
-optimisations of LLVM, which take longest.
+file) run in float64, where numbers are compared with trusted references. Programs are compiled without the
+optimisations of LLVM, which take longest, also by the processes that a test starts; those of tests marked `optimised`,
+which run for long, are compiled with them.
 """
 
 import atexit
@@ -18,6 +19,8 @@ from conformance.table import quick_to_compile
 from hypothesis import settings
 
 IN_CI = bool(os.environ.get("CI"))
+
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"  # for processes that tests start
 
 # Programs are compiled once for all files, workers and processes of a test run, and for no other run.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -36,7 +39,7 @@ settings.load_profile("dqd")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "x64: runs in float64")
-    config.addinivalue_line("markers", "quick: programs are compiled quickly and run slowly")
+    config.addinivalue_line("markers", "optimised: programs are compiled slowly and run quickly")
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -58,7 +61,7 @@ def precision(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
-    with quick_to_compile(request.node.get_closest_marker("quick") is not None):
+    with quick_to_compile(request.node.get_closest_marker("optimised") is None):
         yield
 
 

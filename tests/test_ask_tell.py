@@ -29,7 +29,7 @@ from dqd.emitters.emitter import usable
 from dqd.inputs.arrays import to_numpy
 from dqd.types import Points, Proposal, pytree
 
-pytestmark = [pytest.mark.x64, pytest.mark.quick]
+pytestmark = pytest.mark.x64
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 
 

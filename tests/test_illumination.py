@@ -21,8 +21,6 @@ from dqd.inputs.names import METRICS
 from dqd.storage import record
 from dqd.types import AddResult, Evaluation, Points
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture(scope="module")
 def result():

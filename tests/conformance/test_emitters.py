@@ -13,7 +13,7 @@ from dqd.conformance.checks import check_not_compiled, permuted, round_of, tell
 from dqd.conformance.searching import listening
 from dqd.search.search import Search
 
-pytestmark = [pytest.mark.x64, pytest.mark.quick]
+pytestmark = pytest.mark.x64
 sphere_grid = PROBLEMS[SPHERE].grid(RESOLUTION)
 
 # Op by op, each shape of each operation is compiled for itself: a few rows here, all others with -m long.

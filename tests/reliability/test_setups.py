@@ -18,7 +18,7 @@ from dqd.runners.loop import Pace
 from dqd.storage import record
 from dqd.storage.writer import Writer
 
-SETUPS = 8  # in every test run; 300 with -m long
+SETUPS = 4  # in every test run; 300 with -m long
 
 
 class CrashError(Exception):
@@ -110,7 +110,6 @@ def check(number, folder, monkeypatch) -> None:
     jax.clear_caches()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("number", range(SETUPS))
 def test_a_set_up_that_is_disturbed_ends_as_the_undisturbed_one(number, tmp_path, monkeypatch):
     check(number, tmp_path, monkeypatch)

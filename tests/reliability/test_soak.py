@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 
 def soaked(iterations, folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])}
+    environment.pop("JAX_DISABLE_MOST_OPTIMIZATIONS", None)
     command = [sys.executable, str(HERE / "soak.py"), str(iterations), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -13,6 +13,8 @@ import pytest
 import dqd
 from dqd.paper.presets import ALGORITHMS, DOMAINS, make_domain, preset
 
+pytestmark = pytest.mark.optimised
+
 TOLERANCE = 2e-5
 N = 100
 

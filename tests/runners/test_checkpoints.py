@@ -27,8 +27,6 @@ from dqd.storage import durable, manifest, record
 from dqd.storage.settings import SettingsChangedError
 from dqd.types import pytree
 
-pytestmark = pytest.mark.quick
-
 
 def illuminate(out, *problem, **options):
     return small.illuminate(*problem, out=out, **options)

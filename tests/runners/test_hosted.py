@@ -11,7 +11,6 @@ from reliability import evaluators
 
 import dqd
 
-pytestmark = pytest.mark.quick
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 
 

@@ -24,7 +24,7 @@ from dqd.archives import Archive
 from dqd.search.search import Search, Tally
 from dqd.types import Evaluation, Points, replace
 
-pytestmark = [pytest.mark.x64, pytest.mark.quick]
+pytestmark = pytest.mark.x64
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 MEGA = dqd.cma_mega(1.0, batch_size=5)
 

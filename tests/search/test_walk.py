@@ -12,7 +12,6 @@ import dqd
 from dqd.search.search import Search
 from dqd.search.walk import Division, Walk
 
-pytestmark = pytest.mark.quick
 CELLS = 20 * 20  # a size that nothing else has
 
 

@@ -14,7 +14,6 @@ import dqd
 from dqd.conformance import check_emitter
 from dqd.conformance.checks import check_precision
 
-pytestmark = pytest.mark.quick
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "extending").glob("*.py"))
 

@@ -11,6 +11,8 @@ import pytest
 import dqd
 from dqd.paper import presets, suites
 
+pytestmark = pytest.mark.optimised
+
 QUICK = {"lp-sphere.cma-mega", "lp-rastrigin.cma-mega", "arm.cma-mega", "lp-sphere.omg-mega"}
 LP_BUDGET, ARM_BUDGET = "paper-budget", "released-budget"  # what the printed dagger rows were made with
 

@@ -31,7 +31,7 @@ from dqd.runners.compiled import run_chunk
 from dqd.strategies.cma_es import CMAES
 from dqd.types import Evaluation
 
-pytestmark = [pytest.mark.x64, pytest.mark.quick]
+pytestmark = pytest.mark.x64
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 JACOBIAN = np.random.default_rng(0).normal(size=(1, 3, N))
 add = jax.jit(Archive.add)

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from dqd.domains.function import FunctionDomain
 from dqd.workers.padded import OnHost
@@ -18,7 +17,6 @@ def traced_domain():
     return FunctionDomain(score), traced
 
 
-@pytest.mark.quick
 def test_a_domain_is_compiled_for_one_size_only():
     domain, traced = traced_domain()
     host, x = OnHost(domain, rows=4), np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -30,7 +28,6 @@ def test_a_domain_is_compiled_for_one_size_only():
     assert traced == [jnp.float32]
 
 
-@pytest.mark.quick
 def test_the_precision_is_that_of_the_solutions():
     domain, traced = traced_domain()
     found = OnHost(domain, rows=None).evaluate_with_jacobian(np.full((1, 3), 1 / 3))
