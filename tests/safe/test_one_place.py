@@ -14,7 +14,10 @@ ALONE = {
     "compiler/cache.py": "the machine's own /proc/cpuinfo",
     "latent/weights/packages.py": "downloads; archives in memory, whose digest is part of the source",
     "latent/weights/torch_child.py": "a process of its own, which imports nothing of dqd",
-    "paper/suites.py": "a table that is part of the package",
+    "cli/render.py": "the image that a user's own function has made",
+    "explorer/activity.py": "the system's own list of locks",
+    "explorer/page.py": "the pages that are part of the package",
+    "paper/published.py": "a table that is part of the package",
     "workers/failures.py": "the last byte of a file that it has written",
 }
 READING = {

@@ -17,7 +17,8 @@ from dqd.explorer import activity, atlas, describe, page, words
 from dqd.explorer.compare import METRICS, Trial
 from dqd.explorer.places import Place, find, lies_below
 from dqd.explorer.thumbnails import thumbnail
-from dqd.safe import load_safetensors
+from dqd.safe import UnreadableError, load_safetensors
+from dqd.safe.files import load_bytes
 from dqd.saved.archive import SavedArchive
 from dqd.saved.load import load
 from dqd.storage import record
@@ -131,9 +132,12 @@ class Library:
         """A page of pictures."""
         found = atlas.pages(atlas.folder_of(place.path)) if place.is_run else []
         path = found[number].with_suffix(".png") if 0 <= number < len(found) else None
-        if path is None or not lies_below(self.root, path) or path.stat().st_size > atlas.MOST_BYTES:
+        if path is None or not lies_below(self.root, path):
             raise NotThereError(f"there is no page {number} of pictures")
-        return path.read_bytes()
+        try:
+            return load_bytes(path, atlas.MOST_BYTES)
+        except UnreadableError:
+            raise NotThereError(f"there is no page {number} of pictures") from None
 
     def trial(self, place: Place) -> Trial:
         """The run as a comparison sees it."""
