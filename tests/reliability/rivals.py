@@ -1,7 +1,7 @@
 """A process that runs a suite beside others, in the same folder.
 
 `rivals.py search` runs trials of milliseconds, `rivals.py write` writes without a search. A line on stdin, `FOLDER
-TRIAL`, runs that trial of every cell, or all trials if it is `all`; then the process says `done`.
+TRIAL`, runs that trial of every entry, or all trials if it is `all`; then the process says `done`.
 """
 
 import dataclasses
@@ -22,16 +22,16 @@ SUITE = Suite(
     "table1",
     "tiny",
     tuple(
-        dataclasses.replace(cell, n=8, resolution=10, trials=4, iterations=20)
-        for cell in suites.suite("table1").cells
-        if cell.id in IDS
+        dataclasses.replace(entry, n=8, resolution=10, trials=4, iterations=20)
+        for entry in suites.suite("table1").entries
+        if entry.id in IDS
     ),
 )
 
 
 def in_this_process(folder, tasks, jobs, progress):
-    for cell, trial in tasks:
-        trials.run_trial_once(folder, cell, trial)
+    for entry, trial in tasks:
+        trials.run_trial_once(folder, entry, trial)
     return "a test"
 
 
@@ -48,7 +48,7 @@ def main(how: str) -> None:
     launch.run_on_cpu = in_this_process
     launch.time.perf_counter = itertools.cycle([0.0, 1.0]).__next__
     if how == "write":
-        trials.run_trial = lambda folder, cell, trial: trials._write(folder, cell, trial, Nothing())
+        trials.run_trial = lambda folder, entry, trial: trials._write(folder, entry, trial, Nothing())
     print("ready", flush=True)
     for line in sys.stdin:
         folder, trial = line.split()

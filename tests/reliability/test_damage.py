@@ -358,7 +358,7 @@ def test_a_new_folder_that_cannot_be_made_is_named(tmp_path):
 def test_a_finished_run_is_returned_where_nothing_can_be_written_and_while_another_holds_the_lock(tmp_path):
     begun = small.illuminate(out=tmp_path / "run")
     with Writer(tmp_path / "run"):
-        again = small.illuminate(out=tmp_path / "run", about={"note": "other words"})
+        again = small.illuminate(out=dqd.Folder(tmp_path / "run", about={"note": "other words"}))
     np.testing.assert_array_equal(again.archive.solutions, begun.archive.solutions)
     (tmp_path / "run" / "lock").unlink()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}

@@ -72,10 +72,19 @@ def test_a_child_that_outlives_a_killed_writer_does_not_keep_its_lock(tmp_path):
                 Writer(tmp_path / "run").__enter__()
             stage.kill(holder)
             assert stage.hear() == (holder, "over", -9)
+            deadline = time.monotonic() + 20  # the child may not have had its turn yet; it lets go when it first has it
+            while not _is_free(tmp_path / "run") and time.monotonic() < deadline:
+                time.sleep(0.01)
             with Writer(tmp_path / "run") as writer:
                 assert writer.latest is None
         finally:
             stage.kill(child)
+
+
+def _is_free(folder):
+    with contextlib.suppress(LockedError), Writer(folder):
+        return True
+    return False
 
 
 def test_a_lock_that_its_signer_has_left_to_another_says_that_the_signer_is_dead(tmp_path):

@@ -135,7 +135,6 @@ def test_words_that_a_stream_cannot_spell_are_escaped():
 
 PRINTERS = {
     "latent/weights/torch_child.py": "a process of its own",
-    "paper/report/suite_report.py": "warns after all trials have run",
 }
 
 

@@ -215,7 +215,10 @@ class Model:
 
 @pytest.mark.parametrize("name", ["seed", "seeds", "iterations", "emitter", "x0", "format", "dqd", "summary"])
 def test_words_of_ones_own_may_not_take_the_name_of_a_setting(tmp_path, result, name):
-    for use in (lambda about: result.save(tmp_path / "run", about=about), lambda about: run(out=tmp_path, about=about)):
+    for use in (
+        lambda about: result.save(tmp_path / "run", about=about),
+        lambda about: run(out=dqd.Folder(tmp_path, about=about)),
+    ):
         with pytest.raises(ValueError, match=f"about: .*got {name}; choose another name, such as my_{name}"):
             use({"note": "fine", name: 3})
     assert list(tmp_path.iterdir()) == []

@@ -198,7 +198,7 @@ MISTAKES = [
     (lambda: told(np.zeros(4) + 1j, np.zeros((4, 2))), TypeError, ["objective", "real numbers", "complex128"]),
     (lambda: told(MASKED, np.zeros((4, 2))), TypeError, ["tell", "objective", "masked", "NaN"]),
     (lambda: told(np.zeros(4), [MASKED[:2]] * 4), TypeError, ["tell", "measures", "masked", "NaN"]),
-    (lambda: run(None, evaluator=with_masks), TypeError, ["evaluator", "objective", "masked"]),
+    (lambda: run(dqd.evaluator(with_masks)), TypeError, ["evaluator", "objective", "masked"]),
     # What was found, and names
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
     (lambda: run(iterations=0).archive.retrieve([0.0, np.nan]), ValueError, ["measures", "finite"]),

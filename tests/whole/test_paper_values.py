@@ -17,35 +17,35 @@ QUICK = {"lp-sphere.cma-mega", "lp-rastrigin.cma-mega", "arm.cma-mega", "lp-sphe
 LP_BUDGET, ARM_BUDGET = "paper-budget", "released-budget"  # what the printed dagger rows were made with
 
 
-def published_cells():
+def published_entries():
     for name in ("table1", "normalization", "operators"):
-        for cell in suites.suite(name).cells:
-            wrong_budget = LP_BUDGET if cell.domain == "arm" else ARM_BUDGET
-            if cell.variant != wrong_budget and (name == "table1" or cell.algorithm not in suites.TABLE_1):
-                marks = () if cell.id in QUICK else pytest.mark.long
-                yield pytest.param(cell, marks=marks, id=cell.id)
+        for entry in suites.suite(name).entries:
+            wrong_budget = LP_BUDGET if entry.domain == "arm" else ARM_BUDGET
+            if entry.variant != wrong_budget and (name == "table1" or entry.algorithm not in suites.TABLE_1):
+                marks = () if entry.id in QUICK else pytest.mark.long
+                yield pytest.param(entry, marks=marks, id=entry.id)
 
 
-def run(cell, seed=1):
-    domain = presets.make_domain(cell.domain, cell.n)
-    emitter = presets.preset(cell.domain, cell.algorithm, **cell.overrides)
+def run(entry, seed=1):
+    domain = presets.make_domain(entry.domain, entry.n)
+    emitter = presets.preset(entry.domain, entry.algorithm, **entry.overrides)
     return dqd.illuminate(
-        domain, emitter, domain.grid(), x0=jnp.zeros(cell.n), iterations=10_000, seed=seed, chunk=1000, progress=False
+        domain, emitter, domain.grid(), x0=jnp.zeros(entry.n), iterations=10_000, seed=seed, chunk=1000, progress=False
     )
 
 
-@pytest.mark.parametrize("cell", published_cells())
-def test_a_run_lands_where_the_paper_says(cell):
+@pytest.mark.parametrize("entry", published_entries())
+def test_a_run_lands_where_the_paper_says(entry):
     """Within 4 standard deviations of the published trials (SE times the root of 20) or 0.5 %, the larger of both."""
-    result = run(cell)
+    result = run(entry)
     for figure in ("qd_score", "coverage", "best"):
-        printed = cell.published[figure]
-        deviation = max(cell.published[f"{figure}_se"], 0.005) * math.sqrt(20)
+        printed = entry.published[figure]
+        deviation = max(entry.published[f"{figure}_se"], 0.005) * math.sqrt(20)
         assert getattr(result, figure) == pytest.approx(printed, abs=max(4 * deviation, 0.005 * printed)), figure
-    if cell.id == "lp-sphere.cma-mega":
+    if entry.id == "lp-sphere.cma-mega":
         assert result.qd_score == pytest.approx(75.29, abs=0.03)
         assert result.coverage == pytest.approx(100)
-    if cell.id == "lp-rastrigin.cma-mega":
+    if entry.id == "lp-rastrigin.cma-mega":
         assert result.qd_score == pytest.approx(62.54, abs=0.08)
-    if cell.id == "arm.cma-mega":
+    if entry.id == "arm.cma-mega":
         assert result.qd_score == pytest.approx(74.2, abs=2.4)
