@@ -114,7 +114,7 @@ def test_gradients_travel_too(client):
 
 def test_a_domain_is_evaluated_by_other_processes(client):
     domain, emitter = dqd.Arm(evaluators.N), dqd.cma_mega(0.5, batch_size=10)
-    options = {"emitter": emitter, "grid": domain.grid(12), "quick": False}  # a worker compiles with all optimisations
+    options = {"emitter": emitter, "grid": domain.grid(12)}  # here and there compiled alike: without optimisations
     here = run(domain, **options)
     assert here.coverage > 5
     assert_same(run(domain, client, **options), here)
