@@ -215,6 +215,7 @@ def test_zooming_in_shows_the_pictures_that_were_drawn(browser, tmp_path):
         browser.until(lambda: browser.picture().at(place) == tuple(shades[best].tolist()))
         run = httpx.get(f"{server.address}/api/runs", cookies=server.cookie).json()["runs"][0]["id"]
         page = httpx.get(f"{server.address}/api/runs/{run}/page.html", cookies=server.cookie).content
+        browser.driver.get("about:blank")
     (tmp_path / "one.html").write_bytes(page)
     browser.driver.get(local(tmp_path / "one.html"))
     browser.drawn()
