@@ -108,8 +108,8 @@ def cell_centre(
     width, height = browser.run(
         "const c = document.querySelector('canvas.map'); return [c.clientWidth, c.clientHeight]"
     )
-    side = min(width - 58 - 14, height - 12 - 46)
-    return 58 + (column + along) * side / columns, 12 + side - (row + up) * side / rows
+    side = min(width - 66 - 14, height - 12 - 46)
+    return 66 + (column + along) * side / columns, 12 + side - (row + up) * side / rows
 
 
 def cell_corner(browser: Browser, cell: int, columns: int, rows: int) -> tuple[float, float]:

@@ -213,7 +213,13 @@ def test_zooming_in_shows_the_pictures_that_were_drawn(browser, tmp_path):
             canvas.send_keys("+")  # towards the chosen cell
         place = browser.until(lambda: _chosen_place(browser))
         browser.until(lambda: browser.picture().at(place) == tuple(shades[best].tolist()))
+        run = httpx.get(f"{server.address}/api/runs", cookies=server.cookie).json()["runs"][0]["id"]
+        page = httpx.get(f"{server.address}/api/runs/{run}/page.html", cookies=server.cookie).content
         browser.driver.get("about:blank")
+    (tmp_path / "one.html").write_bytes(page)
+    browser.driver.get(local(tmp_path / "one.html"))
+    browser.drawn()
+    browser.until(lambda: browser.picture(".picture").at((100, 100)) == tuple(shades[best].tolist()))
 
 
 def _chosen_place(browser):

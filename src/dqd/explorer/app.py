@@ -15,7 +15,6 @@ from dqd.explorer.places import Place
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOST_CELLS = 4_096  # whose solutions one request may ask for
-Id = str
 
 
 def build(root: Path) -> FastAPI:
@@ -59,17 +58,17 @@ def _add_lists(app: FastAPI, library: Library) -> None:
         return JSONResponse({"root": library.root.name, "runs": library.lines()})
 
     @app.get("/api/runs/{name}")
-    def run(name: Id) -> JSONResponse:
+    def run(name: str) -> JSONResponse:
         place = library.place(name)
         return JSONResponse(words.finite(describe.run(library, place)))
 
     @app.get("/api/runs/{name}/stamp")
-    def stamp(name: Id) -> JSONResponse:
+    def stamp(name: str) -> JSONResponse:
         place = library.place(name)
         return JSONResponse({"stamp": library.stamp(place), "state": library.about(place)["state"]})
 
     @app.get("/api/runs/{name}/curves")
-    def curves(name: Id) -> JSONResponse:
+    def curves(name: str) -> JSONResponse:
         return JSONResponse(words.finite(library.curves(library.place(name))))
 
     @app.get("/api/compare")
@@ -78,39 +77,40 @@ def _add_lists(app: FastAPI, library: Library) -> None:
         return JSONResponse(words.finite(describe.comparison([library.trial(place) for place in places])))
 
     @app.get("/api/runs/{name}/views")
-    def views(name: Id) -> JSONResponse:
+    def views(name: str) -> JSONResponse:
         return JSONResponse(library.views(library.place(name)))
 
 
 def _add_arrays(app: FastAPI, library: Library) -> None:
     @app.get("/api/runs/{name}/elites")
-    def elites(name: Id) -> Response:
+    def elites(name: str) -> Response:
         return _tensors(describe.elites(library.archive(library.place(name))))
 
     @app.get("/api/runs/{name}/solutions")
-    def solutions(name: Id, cells: str = Query(max_length=32_000)) -> Response:
+    def solutions(name: str, cells: str = Query(max_length=32_000)) -> Response:
         place = library.place(name)
         return _tensors({"solutions": _solutions(library, place, cells)})
 
     @app.api_route("/api/runs/{name}/page.html", methods=["GET", "HEAD"])
-    def one_file(name: Id, solutions: bool = True) -> Response:
+    def one_file(name: str, solutions: bool = True) -> Response:
         headers = {"Content-Disposition": "attachment"}
         return Response(library.page(library.place(name), solutions), media_type="text/html", headers=headers)
 
     @app.get("/api/runs/{name}/thumbnail")
-    def thumbnail(name: Id) -> Response:
+    def thumbnail(name: str) -> Response:
         return _tensors({"picture": library.thumbnail(library.place(name))})
 
     @app.get("/api/runs/{name}/pictures")
-    def slots(name: Id) -> Response:
-        return _tensors({"slot": library.slots(library.place(name))[0]})
+    def slots(name: str) -> Response:
+        place = library.place(name)
+        return _tensors({"cell": library.archive(place).cell, "slot": library.slots(place)[0]})
 
     @app.get("/api/runs/{name}/pictures/{number}")
-    def picture_page(name: Id, number: int) -> Response:
+    def picture_page(name: str, number: int) -> Response:
         return Response(library.picture_page(library.place(name), number), media_type="image/png")
 
     @app.get("/api/runs/{name}/views/{step}")
-    def view(name: Id, step: int) -> Response:
+    def view(name: str, step: int) -> Response:
         return _tensors(describe.narrow(library.view(library.place(name), step)))
 
 

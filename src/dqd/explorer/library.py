@@ -83,11 +83,12 @@ class Library:
 
     def stamp(self, place: Place) -> str:
         """Changes when the run has something new to show."""
-        if not place.is_run:
-            status = place.home.stat()
-            return f"{status.st_mtime_ns}-{status.st_size}"
-        newest = record.step_folders(place.home)[:1]
-        return "-".join(f"{step.name}-{step.stat().st_mtime_ns}" for step in newest if step.exists()) or "empty"
+        try:
+            newest = next(iter(record.step_folders(place.home)), place.home) if place.is_run else place.home
+            status = newest.stat()
+        except FileNotFoundError:
+            return "gone"  # the next look finds what came instead
+        return f"{newest.name}-{status.st_mtime_ns}-{status.st_size}"
 
     def archive(self, place: Place) -> SavedArchive:
         return self._archives.get((place, self.stamp(place)), lambda: self._load(place))

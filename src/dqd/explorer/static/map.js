@@ -4,7 +4,7 @@ import { Camera } from "./camera.js";
 import { listen } from "./gestures.js";
 import { figure, ticks } from "./numbers.js";
 
-const MARGIN = { left: 58, right: 14, top: 12, bottom: 46 };
+const MARGIN = { left: 66, right: 14, top: 12, bottom: 46 };
 const STRIP = 300; // height of a map of one measure
 const LINES_FROM = 9;
 

@@ -10,9 +10,9 @@ const RENDERERS = { Arm: drawArm };
 //   draw(context, row, box, style, inCell): whether it could; if not, `want` asks for what is missing
 //   want(rows, then): `then` is called when something has come
 //   from: the screen pixels of a cell from which a picture is more than a blot
-export function picturesOf(run, source, solutionsOf) {
+export function picturesOf(run, source, cells, solutionsOf) {
   const { kind, numbers, pictures } = run.archive;
-  if (pictures) return new Atlas(run.id, source);
+  if (pictures) return new Atlas(run.id, source, cells);
   return Object.hasOwn(RENDERERS, kind) && numbers ? new Drawn(RENDERERS[kind], solutionsOf) : null;
 }
 
@@ -49,9 +49,12 @@ class Drawn {
 
 // Pages come when a picture on them is first wanted.
 class Atlas {
-  constructor(id, source) {
+  constructor(id, source, cells) {
     Object.assign(this, { id, source, pages: new Map(), slot: null, from: 16 });
-    this.ready = source.slots(id).then((slot) => (this.slot = slot));
+    this.ready = source.slots(id).then(({ cell, slot }) => {
+      const slotOf = new Map(Array.from(cell, (number, i) => [number, slot[i]])); // there may be new elites by now
+      this.slot = Int32Array.from(cells, (number) => slotOf.get(number) ?? -1);
+    });
   }
 
   draw(context, row, { x, y, width, height }, style, inCell) {

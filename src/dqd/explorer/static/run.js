@@ -21,7 +21,8 @@ const HINT =
 const POLL = { running: 1000, other: 5000 };
 
 export async function runPage(source, id, query) {
-  const [run, arrays] = await Promise.all([source.run(id), source.elites(id)]);
+  const run = await source.run(id); // first: elites that are newer than what is said of them are noticed at the next look
+  const arrays = await source.elites(run.id);
   const page = new RunPage(source, run, arrays, query);
   return { element: page.element, title: run.name, close: () => page.close(), shown: () => page.shown() };
 }
@@ -101,7 +102,9 @@ class RunPage {
   }
 
   findPictures() {
-    this.map.pictures = this.details.pictures = picturesOf(this.run, this.source, (rows) => this.solutions(rows));
+    this.map.pictures = this.details.pictures = picturesOf(this.run, this.source, this.arrays.cell, (rows) =>
+      this.solutions(rows),
+    );
   }
 
   shown() {
@@ -418,7 +421,8 @@ class RunPage {
   }
 
   async update() {
-    const [run, arrays] = await Promise.all([this.source.run(this.run.id), this.source.elites(this.run.id)]);
+    const run = await this.source.run(this.run.id);
+    const arrays = await this.source.elites(this.run.id);
     const cell = this.chosen < 0 ? -1 : this.arrays.cell[this.chosen];
     const before = this.chosen < 0 ? NaN : this.arrays.objective[this.chosen];
     Object.assign(this, { run, arrays, sorted: inOrder(arrays.objective) });

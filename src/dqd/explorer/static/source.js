@@ -32,7 +32,7 @@ const server = {
   elites: (id) => arrays(of(id, "elites")),
   thumbnail: async (id) => (await arrays(of(id, "thumbnail"))).picture,
   solutions: async (id, cells) => (await arrays(of(id, `solutions?cells=${cells.join(",")}`))).solutions,
-  slots: async (id) => (await arrays(of(id, "pictures"))).slot,
+  slots: (id) => arrays(of(id, "pictures")),
   picturePage: async (id, page) => createImageBitmap(await (await ask(of(id, `pictures/${page}`))).blob()),
   compare: (ids) => json(`/api/compare?runs=${ids.map(encodeURIComponent).join(",")}`),
   page: (id, solutions) => of(id, `page.html?solutions=${solutions ? 1 : 0}`),
@@ -53,7 +53,7 @@ async function unpacked(element) {
     views: async () => about.views,
     view: async (id, step) => ({ cell: content[`view-${step}-cell`], objective: content[`view-${step}-objective`] }),
     elites: async () => content,
-    slots: async () => content.slot,
+    slots: async () => content,
     picturePage: (id, page) => createImageBitmap(new Blob([content[`page-${page}`]], { type: "image/png" })),
     solutions: async (id, cells) => {
       if (!content.solutions) throw new Error("this file was saved without the solutions");
