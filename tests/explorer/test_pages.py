@@ -369,6 +369,17 @@ def test_a_page_in_one_file_works_alone(browser, server, saved, tmp_path):
     assert {url.split(":")[0] for url in browser.requests()} <= {"file", "data", "blob"}
 
 
+def test_the_theme_is_the_systems_and_follows_it(browser, server):
+    visit(browser, server, "flat")
+    for wish in ("dark", "light"):
+        feature = {"name": "prefers-color-scheme", "value": wish}
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        browser.until(lambda wish=wish: browser.run("return document.documentElement.dataset.theme") == wish)
+        ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, ground[4:-1].split(","))) > 382) == (wish == "light")
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_both_themes_and_a_narrow_screen_draw(browser, server):
     visit(browser, server, "flat")
     browser.driver.find_element("css selector", "#top button").click()

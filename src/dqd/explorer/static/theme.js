@@ -1,6 +1,8 @@
 // Light or dark: as the system has it, unless one was chosen. What was chosen is remembered where that is allowed.
 
 const NAMES = ["auto", "light", "dark"];
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+systemIsDark.addEventListener("change", () => apply());
 
 export function recall(name, fallback) {
   try {
@@ -24,8 +26,8 @@ export function current() {
 }
 
 export function apply(name = current()) {
-  if (name === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = name;
+  const system = systemIsDark.matches ? "dark" : "light";
+  document.documentElement.dataset.theme = name === "auto" ? system : name;
   document.dispatchEvent(new Event("theme"));
 }
 
