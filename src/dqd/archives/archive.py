@@ -135,7 +135,7 @@ class Archive:
 
     @property
     def standing(self) -> Standing:
-        return Standing(self.total, self.count, self.best)
+        return Standing.of(self.total, self.count, self.best)
 
     @property
     def metrics(self) -> Metrics:

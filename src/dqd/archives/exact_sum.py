@@ -36,8 +36,9 @@ class ExactSum:
     def add(self, numbers: Array) -> ExactSum:
         """Add finite numbers (m,)."""
         place, parts = _parts(numbers)  # (m,), (m, pieces + 1)
+        place = jnp.where(numbers == 0, self.digits.size, place)  # nowhere: else most would meet in one digit
         places = place[:, None] + np.arange(parts.shape[1], dtype=np.int32)
-        return replace(self, digits=_carried(self.digits.at[places].add(parts)))
+        return replace(self, digits=_carried(self.digits.at[places].add(parts, mode="drop")))
 
     def plus(self, other: ExactSum) -> ExactSum:
         return replace(self, digits=_carried(self.digits + other.digits))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.exact_sum import ExactSum
-from dqd.types import pytree
+from dqd.types import pytree, static
 
 
 @pytree
@@ -21,19 +24,28 @@ class Metrics:
 
 @pytree
 class Standing:
-    """What the metrics follow from, kept up to date with every batch. Also a row of these for every iteration."""
+    """What the metrics follow from, kept up to date with every batch: one row of words, which is written as one."""
 
-    total: ExactSum  # of f - offset over the elites
-    count: Array  # occupied cells
-    best: Array  # best objective ever evaluated
+    words: Array  # (..., words) int32: the digits of the sum, the bits of the best objective, the count
+    dtype: Any = static()  # of objectives
+
+    @staticmethod
+    def of(total: ExactSum, count: Array, best: Array) -> Standing:
+        """The sum of f - offset over the elites, how many there are, and the best objective ever evaluated."""
+        bits = jax.lax.bitcast_convert_type(best, jnp.int32).reshape(*best.shape, -1)
+        return Standing(jnp.concatenate([total.digits, bits, count[..., None]], axis=-1), total.dtype)
 
     def metrics(self, num_cells: int, offset: float) -> Metrics:
-        dtype = self.best.dtype
-        offsets = ExactSum.zero(dtype).add(jnp.asarray(offset, dtype)[None]).times(self.count)
-        mean = self.total.plus(offsets).share(jnp.maximum(self.count, 1).astype(dtype))
+        """Of one row, or of many."""
+        dtype, count = self.dtype, self.words[..., -1]
+        digits, bits = self.words[..., : -1 - dtype.itemsize // 4], self.words[..., -1 - dtype.itemsize // 4 : -1]
+        best = jax.lax.bitcast_convert_type(bits[..., 0] if dtype.itemsize == 4 else bits, dtype)
+        total = ExactSum(digits, dtype)
+        offsets = ExactSum.zero(dtype).add(jnp.asarray(offset, dtype)[None]).times(count[..., None])
+        mean = total.plus(offsets).share(jnp.maximum(count, 1).astype(dtype))
         return Metrics(
-            qd_score=self.total.share(num_cells),
-            coverage=jnp.minimum(100.0 * self.count.astype(dtype) / num_cells, 100.0),  # by a reciprocal it may be more
-            best=self.best,
-            mean=jnp.where(self.count > 0, mean, jnp.nan),
+            qd_score=total.share(num_cells),
+            coverage=jnp.minimum(100.0 * count.astype(dtype) / num_cells, 100.0),  # by a reciprocal it may be more
+            best=best,
+            mean=jnp.where(count > 0, mean, jnp.nan),
         )

@@ -20,6 +20,7 @@ from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.search.noise import at, block_length, draw
 from dqd.search.search import Search, SearchState, Tally
+from dqd.types import replace
 
 LONGEST = 250  # iterations of one launch: rows of metrics that come back
 
@@ -91,6 +92,7 @@ def iterate(
     else:
         _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
     metrics = jax.vmap(each(Archive.metrics_of), (None, 0))(state.archive, rows)
+    state = replace(state, tally=state.tally.carried())
     return state, metrics, state.tally
 
 

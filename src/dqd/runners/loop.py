@@ -80,10 +80,11 @@ class Pace:
     """How many iterations to launch at once: what takes about a second, so that signals need not wait for long."""
 
     SECONDS = 1.0
+    GROWTH = 16  # at most, from one launch to the next
 
     def __init__(self) -> None:
         self.length = 1
 
     def took(self, seconds: float, iterations: int) -> None:
         fitting = int(self.SECONDS * iterations / max(seconds, 1e-9))
-        self.length = max(1, min(fitting, 2 * self.length, LONGEST))
+        self.length = max(1, min(fitting, self.GROWTH * self.length, LONGEST))

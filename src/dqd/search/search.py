@@ -47,16 +47,20 @@ class SearchState:
 class Tally:
     """What a search counts. Counts outgrow 32 bits: each is high * 2**20 + low. Read is the sum over all seeds."""
 
-    words: Array  # (..., 5, 2) for each count high and low
+    high: Array  # (..., 5)
+    low: Array  # (..., 5)
 
     @staticmethod
     def zero() -> Tally:
-        return Tally(jnp.zeros((5, 2), jnp.int32))
+        return Tally(jnp.zeros(5, jnp.int32), jnp.zeros(5, jnp.int32))
 
     def plus(self, *counts: Array | int) -> Tally:
         """More evaluations, gradients, lost jacobians, finite candidates, and candidates outside the grid."""
-        low = self.words[:, 1] + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts])
-        return Tally(jnp.stack([self.words[:, 0] + (low >> 20), low & (2**20 - 1)], axis=1))
+        return replace(self, low=self.low + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts]))
+
+    def carried(self) -> Tally:
+        """The same counts with room for more: whoever launches iterations carries, once a launch."""
+        return Tally(self.high + (self.low >> 20), self.low & (2**20 - 1))
 
     @property
     def evaluations(self) -> int:
@@ -89,7 +93,7 @@ class Tally:
         return self.evaluations - self.finite + self.lost_jacobians
 
     def _read(self, number: int) -> int:
-        high, low = np.asarray(self.words)[..., number, :].reshape(-1, 2).sum(axis=0, dtype=np.int64).tolist()
+        high, low = (int(np.sum(np.asarray(words)[..., number], dtype=np.int64)) for words in (self.high, self.low))
         return (high << 20) + low
 
 

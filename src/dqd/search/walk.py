@@ -20,7 +20,7 @@ from dqd.archives.metrics import Metrics, Standing
 from dqd.inputs.arrays import filled
 from dqd.search.noise import at, block_length, draw
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
-from dqd.types import Evaluation, Points, Proposal, PyTree
+from dqd.types import Evaluation, Points, Proposal, PyTree, replace
 
 init = jax.jit(Search.init, donate_argnames="archive")
 ROWS = 64  # iterations whose metrics are worked out at once
@@ -170,7 +170,7 @@ class _Programs:
 
             def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
                 new, more = step(jax.tree.unflatten(form, fixed[0]), division.join(state, fixed[1]), *operands)
-                return division.divide(new)[0], more
+                return division.divide(replace(new, tally=new.tally.carried()))[0], more
 
             program.__name__ = step.__name__
             return jax.jit(program, donate_argnums=0)
