@@ -1,11 +1,21 @@
 """A search of milliseconds, for tests of what goes on around it."""
 
 import jax.numpy as jnp
+import pytest
 
 import dqd
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 MEGA = dqd.cma_mega(0.5, batch_size=9)
+
+
+def mostly_long(cases, *quick):
+    """All cases for `parametrize`: these few in every test run, the others with -m long."""
+
+    def marked(case):
+        return pytest.param(*(case if isinstance(case, tuple) else [case]), marks=pytest.mark.long)
+
+    return [case if case in quick else marked(case) for case in cases]
 
 
 def score(x):

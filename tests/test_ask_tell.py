@@ -39,8 +39,8 @@ GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 @pytest.mark.parametrize(
     ("domain", "emitter"),
     [
-        (LinearProjection("sphere", N), dqd.cma_me(0.5)),
-        (LinearProjection("rastrigin", N), dqd.omg_mega(1.0)),
+        pytest.param(LinearProjection("sphere", N), dqd.cma_me(0.5), marks=pytest.mark.long),
+        pytest.param(LinearProjection("rastrigin", N), dqd.omg_mega(1.0), marks=pytest.mark.long),
         (Arm(N), dqd.cma_mega(0.05, rank_one="dqd2021")),
     ],
     ids=["sphere", "rastrigin", "arm"],

@@ -1,10 +1,12 @@
 """The published values, and that every algorithm runs on every domain."""
 
 import inspect
+import itertools
 
 import jax
 import jax.numpy as jnp
 import pytest
+from small import mostly_long
 
 import dqd
 from dqd import emitters
@@ -57,16 +59,19 @@ def test_settings_name_every_argument_of_the_preset_function(algorithm: str) -> 
     assert set(settings("arm", algorithm)) == set(inspect.signature(function).parameters) - open_ended
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_algorithm_runs_on_every_domain(algorithm: str) -> None:
+PAIRS = list(itertools.product(DOMAINS, ALGORITHMS))
+IN_TURN = list(zip(itertools.cycle(DOMAINS), ALGORITHMS, strict=False))
+
+
+@pytest.mark.parametrize(("name", "algorithm"), mostly_long(PAIRS, *IN_TURN))
+def test_every_algorithm_runs_on_every_domain(name: str, algorithm: str) -> None:
     with jax.disable_jit():  # three iterations are not worth a compilation
-        for name in DOMAINS:
-            domain, emitter = make_domain(name, 8), preset(name, algorithm)
-            result = dqd.illuminate(domain, emitter, domain.grid(10), x0=jnp.zeros(8), iterations=3, progress=False)
-            values = settings(name, algorithm)
-            assert result.evaluations == values.get("initial_population", 0) + 3 * values["batch_size"]
-            assert result.gradients == 3 * emitter.num_points
-            assert result.coverage > 0
+        domain, emitter = make_domain(name, 8), preset(name, algorithm)
+        result = dqd.illuminate(domain, emitter, domain.grid(10), x0=jnp.zeros(8), iterations=3, progress=False)
+        values = settings(name, algorithm)
+        assert result.evaluations == values.get("initial_population", 0) + 3 * values["batch_size"]
+        assert result.gradients == 3 * emitter.num_points
+        assert result.coverage > 0
 
 
 def test_overrides_replace_published_values() -> None:

@@ -23,6 +23,7 @@ B, N = 4, 2  # one batch size, so that nothing is compiled twice
 GRID = dqd.Grid([0.0, 0.0], [3.0, 4.0], [3, 4])
 add = jax.jit(dqd.Archive.add)
 sample = jax.jit(dqd.Archive.sample, static_argnums=2)
+total_of = jax.jit(lambda archive: archive.total.share(1))
 
 
 class Model:
@@ -131,7 +132,7 @@ class Comparison(RuleBasedStateMachine):
             assert getattr(elites, name).tolist() == [np.asarray(elite[i]).tolist() for _, elite in expected]
         assert len(self.archive) == len(expected)
         total = sum(float(elite[0]) for _, elite in expected)
-        assert float(self.archive.total.share(1)) == pytest.approx(total, abs=1e-5)
+        assert float(total_of(self.archive)) == pytest.approx(total, abs=1e-5)
 
 
 def compare(sequences, first=0):
@@ -145,7 +146,7 @@ def compare(sequences, first=0):
 
 
 def test_the_archive_is_a_dictionary_of_elites():
-    assert compare(300) >= 300
+    assert compare(100) >= 100
 
 
 @pytest.mark.long

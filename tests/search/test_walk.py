@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from conformance.table import EMITTERS, SPHERE, asking, assert_same, copied, evaluate, play, problem, search
+from small import mostly_long
 
 import dqd
 from dqd.search.search import Search
@@ -21,7 +22,7 @@ def copies(program, *arguments):
     return re.findall(rf"\w+\[{CELLS}\b[^=]* copy\(.*", text)
 
 
-@pytest.mark.parametrize("name", EMITTERS)
+@pytest.mark.parametrize("name", mostly_long(EMITTERS, "cma_mega", "cma_me", "map_elites", "og_independent", "combine"))
 def test_no_half_step_copies_the_archive(name):
     search = asking(name)
     found = []

@@ -1,7 +1,10 @@
 """Checkpoints to safetensors: the same network comes out, and nothing half-written after an error."""
 
+import contextlib
+import io
 import os
 import pickle
+import subprocess
 import sys
 from fractions import Fraction
 
@@ -11,12 +14,32 @@ from typer.testing import CliRunner
 
 from dqd.cli import app
 from dqd.latent.generators import stylegan2
-from dqd.latent.weights import clip_weights, files
+from dqd.latent.weights import clip_weights, files, torch_child
 from dqd.latent.weights.convert import convert
 from dqd.safe import UnreadableError
 
 torch = pytest.importorskip("torch", reason="checkpoints need PyTorch: pip install 'dqd[test]'")
 from latent import checkpoints, nvidia_port  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def child(request, monkeypatch):
+    """PyTorch takes seconds to start. So the child's program runs here, save in tests that ask for its process."""
+    if "process" in request.fixturenames:
+        return
+
+    def run(command, **_):
+        words = io.StringIO()
+        with monkeypatch.context() as patch, contextlib.redirect_stderr(words):
+            patch.setattr(sys, "argv", command[2:])
+            return subprocess.CompletedProcess(command, torch_child.main(), stderr=words.getvalue())
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+@pytest.fixture
+def process():
+    """Checkpoints are read in a process of its own, as users have it."""
 
 
 def same(path, state):
@@ -65,7 +88,7 @@ def nvidia_pickle(tmp_path, monkeypatch):
     return tmp_path / "ffhq.pkl", states["G_ema"]
 
 
-def test_nvidias_pickles_need_trust_but_not_nvidias_code(tmp_path, nvidia_pickle):
+def test_nvidias_pickles_need_trust_but_not_nvidias_code(tmp_path, nvidia_pickle, process):
     source, state = nvidia_pickle
     with pytest.raises(ValueError, match="--i-trust-this-file"):
         convert(source, tmp_path / "weights")
@@ -145,7 +168,7 @@ class Evil:
         return os.mkdir, (str(self.marker),)
 
 
-def test_a_pickle_is_not_run_without_the_flag(tmp_path):
+def test_a_pickle_is_not_run_without_the_flag(tmp_path, process):
     torch.save({"g": Evil(tmp_path / "ran")}, tmp_path / "evil.pt")
     (tmp_path / "evil.pkl").write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
     for name in ("evil.pt", "evil.pkl"):
