@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dqd.illumination import illuminate as illuminate
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
+    from dqd.interop.torch import torch_evaluator as torch_evaluator
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
@@ -55,6 +56,7 @@ _HOMES = {
     "dqd.ask_tell": ("AskTell",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
+    "dqd.interop.torch": ("torch_evaluator",),
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "cma_me",

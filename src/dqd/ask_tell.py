@@ -23,8 +23,9 @@ from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
-from dqd.inputs.arrays import checked, expected_shapes, to_numpy
+from dqd.inputs.arrays import expected_shapes, to_numpy
 from dqd.inputs.layout import Layout
+from dqd.interop.torch_arrays import copied, spoken, to_torch
 from dqd.result import Result
 from dqd.runners.progress import uninterrupted
 from dqd.search.history import History
@@ -36,7 +37,10 @@ from dqd.types import Evaluation
 
 
 class AskTell:
-    """A search whose evaluations happen outside. Solutions are handed out as new NumPy arrays (batch, n)."""
+    """A search whose evaluations happen outside. Solutions are handed out as new arrays (batch, n).
+
+    They are of NumPy, or of torch and on the device of x0 where x0 is.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class AskTell:
         check_initial_sigma(initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
+        self._device = spoken(jax.tree.leaves(x0))
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
         self._seed = int(seed)
         archive = Archive.empty(
@@ -70,17 +75,19 @@ class AskTell:
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         self._initial_left = emitter.initial_population > 0
         self._history = History()
+        self._told: dict[str, Evaluation] = {}
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
-    def ask_dqd(self) -> np.ndarray:
+    def ask_dqd(self) -> Any:
         """Points (p, n) at which the emitter wants jacobians; p may be 0."""
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("ask_dqd: this round's points were told already; go on with ask()")
         if self._initial_left:
-            return np.zeros((0, self._size), self._dtype)
+            return self._handed(np.zeros((0, self._size), self._dtype))
         points = self._walk.ask_dqd()
-        return np.array(points.solutions)[np.asarray(points.mask)]
+        mask = np.asarray(points.mask)
+        return self._handed(points.solutions if mask.all() else np.asarray(points.solutions)[mask])
 
     def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
         """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
@@ -93,14 +100,20 @@ class AskTell:
         if self._walk.points is None:
             raise RuntimeError("tell_dqd: call ask_dqd() first and evaluate what it returns")
         mask = np.asarray(self._walk.points.mask)
+        if not mask.any() and not np.size(to_numpy(objective)):
+            return
         answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
         with uninterrupted():
             self._walk.tell_dqd(spread(answer, mask))
 
-    def ask(self) -> np.ndarray:
+    def ask(self) -> Any:
         """Solutions (b, n) to evaluate."""
         proposal = self._walk.proposal
-        return np.array(self._propose() if proposal is None else proposal.solutions)
+        return self._handed(self._propose() if proposal is None else proposal.solutions)
+
+    def unflatten(self, solution: Any) -> Any:
+        """One solution (n,) in the structure of x0."""
+        return self._layout.unflatten(solution)
 
     def _propose(self) -> jax.Array:
         walk = self._walk
@@ -159,10 +172,15 @@ class AskTell:
 
     # The border -------------------------------------------------------------------------------------------------------
 
+    def _handed(self, array: Any) -> Any:
+        """A copy of an array of ours, of the kind that x0 is."""
+        return np.array(array) if self._device is None else to_torch(array, self._device, copy=True)
+
     def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
         """Copies of the caller's arrays, checked."""
         given = {"objective": objective, "measures": measures, "jacobian": jacobian}
         expected = expected_shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
-        arrays = {name: checked(call, name, given[name], shape) for name, shape in expected.items()}
-        copies: Any = {name: np.array(array, self._dtype) for name, array in arrays.items()}
-        return Evaluation(**copies)
+        like = self._walk.nothing.objective
+        copies: Any = {name: copied(call, name, given[name], shape, like) for name, shape in expected.items()}
+        self._told[call] = Evaluation(**copies)  # kept until the next one
+        return self._told[call]

@@ -26,6 +26,7 @@ from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
+from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
@@ -126,13 +127,13 @@ def illuminate(
 
     Args:
         score: one solution -> (objective, measures), written in jax.numpy; or a `dqd.Domain`. The objective is
-            maximised. What JAX cannot trace (NumPy, PyTorch, a simulator) comes as `dqd.evaluator(f)`, a function of a
-            whole batch, or as any `dqd.Evaluator`. A Problem, such as those of `dqd.latent`, brings its own grid, start
-            and bounds, and the judge of what counts in the end.
+            maximised. A function in PyTorch comes as `dqd.torch_evaluator(f)`; what else JAX cannot trace (NumPy, a
+            simulator) as `dqd.evaluator(f)`, a function of a whole batch, or as any `dqd.Evaluator`. A Problem, such as
+            those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
-            or an evaluator is given flat vectors).
+            or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
         iterations: how many in all. Another number compiles nothing anew.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
@@ -257,6 +258,8 @@ def _task(
     problem = score if isinstance(score, Problem) else None
     if problem is not None:
         given, score = problem.filled(**given), problem.domain
+    if isinstance(score, TorchEvaluator):
+        given["x0"] = score.start(given["x0"])
     tessellation = given["tessellation"]
     check_tessellation(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])

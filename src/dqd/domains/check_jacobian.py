@@ -10,6 +10,7 @@ best of a few h is chosen row by row, whatever the precision, and only an error 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,8 @@ def check_jacobian(
 ) -> JacobianReport:
     """Compare the evaluator's jacobian at x, (n,) or (b, n), with central differences of its raw functions.
 
-    A score function of structured solutions is checked at one, any pytree of arrays.
+    A score function of structured solutions is checked at one, any pytree of arrays; an evaluator is given named parts
+    as one vector.
 
     Takes a domain, a plain score function or any evaluator; solutions are handed over in the kind of x (JAX, NumPy,
     torch). `step` replaces the choice of h by one value and makes the check four times cheaper. `tolerance` is relative
@@ -62,7 +64,7 @@ def check_jacobian(
     """
     judge: Evaluator
     if isinstance(evaluator, Evaluator):
-        judge = evaluator
+        judge, x = evaluator, Layout.of(x)[1] if isinstance(x, Mapping) else x
     elif _is_array(x):
         judge = FunctionDomain(evaluator)
     else:

@@ -14,7 +14,7 @@ from dqd.types import Score, pytree, static
 
 JAX_ONLY = (
     "score is compiled, so it must use jax.numpy and decide with jnp.where instead of `if`; "
-    "a function of NumPy or PyTorch comes as dqd.evaluator(f)"
+    "a function of PyTorch comes as dqd.torch_evaluator(f), one of NumPy as dqd.evaluator(f)"
 )
 
 

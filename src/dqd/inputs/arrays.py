@@ -62,18 +62,24 @@ def checked(call: str, name: str, values: Any, shape: tuple[int, ...]) -> np.nda
         array = numbers(call, name, values)
     except ValueError as error:
         raise ValueError(f"{call}: {name}: expected an array of shape {shape}; {error}") from None
-    if array.shape != shape:
-        raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {array.shape}{_hint(shape, array)}")
+    check_shape(call, name, array.shape, shape)
     return array
 
 
-def _hint(shape: tuple[int, ...], array: np.ndarray) -> str:
-    if array.shape == shape[::-1] or array.shape == (*shape[:-2], *shape[:-3:-1]):
+def check_shape(call: str, name: str, got: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if got != shape:
+        raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {got}{_hint(name, shape, got)}")
+
+
+def _hint(name: str, shape: tuple[int, ...], got: tuple[int, ...]) -> str:
+    if got == shape[::-1] or got == (*shape[:-2], *shape[:-3:-1]):
         return "; it looks transposed"
-    if math.prod(shape) == array.size:
+    if math.prod(shape) == math.prod(got):
         return "; the number of values fits, so reshape it"
-    if len(shape) == 3 and array.ndim == 3 and array.shape[1] == shape[1] - 1:
+    if len(shape) == 3 and len(got) == 3 and got[1] == shape[1] - 1:
         return "; a row is missing: the objective's gradient comes first, then one per measure"
-    if array.ndim and array.shape[1:] == shape[1:]:
+    if got and got[1:] == shape[1:]:
         return "; tell what was asked for, one row per solution and in the same order"
+    if name == "measures" and got[:-1] == shape[:-1]:
+        return "; the grid has an axis for each measure"
     return ""

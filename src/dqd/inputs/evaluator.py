@@ -1,4 +1,4 @@
-"""Evaluations that JAX cannot trace: of NumPy, PyTorch, a simulator."""
+"""Evaluations that JAX cannot trace: of NumPy, a simulator, another library."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 
 Answer: TypeAlias = "Evaluation | tuple[Any, ...]"  # objective and measures, and the jacobian where it was asked for
+
+
+class MisuseError(TypeError):
+    """The evaluator itself is wrong, whatever solution it is given."""
 
 
 @runtime_checkable
@@ -45,7 +49,9 @@ class BatchFunction:
 
 
 def evaluator(function: Callable[[Any], Any], jacobian: Callable[[Any], Any] | None = None) -> BatchFunction:
-    """A function of a whole batch, accepted wherever a score is. It may use NumPy, PyTorch or a simulator.
+    """A function of a whole batch, accepted wherever a score is. It may use NumPy or a simulator.
+
+    For PyTorch there is `dqd.torch_evaluator`, which finds gradients by itself.
 
     Args:
         function: solutions (b, n) -> objective (b,) and measures (b, k). Without `jacobian`, and for an algorithm with

@@ -62,8 +62,8 @@ def _iterate(walk: Walk, evaluations: Evaluations) -> None:
     points, evaluation = walk.ask_dqd(), walk.nothing
     if walk.has_points:
         mask = np.asarray(points.mask)
-        wanted = evaluations.evaluate(np.asarray(points.solutions)[mask], iteration, "points")
-        evaluation = spread(wanted, mask)
+        asked = points.solutions if mask.all() else np.asarray(points.solutions)[mask]
+        evaluation = spread(evaluations.evaluate(asked, iteration, "points"), mask)
     solutions = walk.tell_dqd(evaluation)
     walk.tell(evaluations.evaluate(solutions, iteration, "solutions"))
 

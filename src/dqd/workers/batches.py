@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dqd.inputs.arrays import checked, expected_shapes
-from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.arrays import check_shape, checked, expected_shapes
+from dqd.inputs.evaluator import Evaluator, MisuseError
+from dqd.interop.torch import TorchEvaluator
+from dqd.interop.torch_arrays import to_jax
 from dqd.types import Evaluation
 from dqd.workers.engine import ClusterError, Task, WorkerDiedError
 from dqd.workers.failures import EvaluationError, Failures
-from dqd.workers.worker import MisuseError, evaluate_rows
+from dqd.workers.worker import evaluate_rows
 from dqd.workers.workers import Workers
 
 Outputs = tuple[np.ndarray, ...]
@@ -47,9 +49,12 @@ class Evaluations:
         self.evaluator, self.workers, self.k = evaluator, workers, k
         self.engine, self.failures = workers.engine(evaluator), Failures(out)
         self.run = uuid.uuid4().hex
+        self.shared: dict[str, Evaluation] = {}  # the last of each phase that JAX was given as tensors
 
     def evaluate(self, solutions: Any, iteration: int, phase: str) -> Evaluation:
         """Solutions (b, n) of one iteration; NaN where one was skipped."""
+        if self._share(solutions, phase):
+            return self.shared[phase]
         batch = Batch(np.array(solutions), iteration, phase)
         shapes, count = self._shapes(batch, slice(None)), len(batch.solutions)
         arrays: Any = {name: np.full(shape, np.nan, batch.solutions.dtype) for name, shape in shapes.items()}
@@ -60,6 +65,24 @@ class Evaluations:
                 for array, output in zip(arrays.values(), outputs, strict=True):
                     array[part] = output
         return Evaluation(**arrays)
+
+    def _share(self, solutions: Any, phase: str) -> bool:
+        """Torch evaluates where JAX computes, and no array leaves the GPU. Not if that fails."""
+        evaluator, whole = self.evaluator, self.workers.rows_per_call is None
+        if not (whole and isinstance(evaluator, TorchEvaluator) and evaluator.shares(solutions)):
+            return False
+        jacobian = phase == "points"
+        try:
+            outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
+        except MisuseError:
+            raise
+        except Exception:
+            return False
+        shapes = expected_shapes(len(solutions), self.k, solutions.shape[1], jacobian)
+        for (name, shape), output in zip(shapes.items(), outputs, strict=True):
+            check_shape("evaluator", name, tuple(output.shape), shape)
+        self.shared[phase] = Evaluation(*(to_jax(output, solutions.dtype) for output in outputs))
+        return True
 
     def close(self) -> None:
         self.engine.close()

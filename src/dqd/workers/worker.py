@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dqd.inputs import arrays
+from dqd.inputs.evaluator import MisuseError
 
 if TYPE_CHECKING:
     from dqd.inputs.evaluator import Evaluator
 
 KEPT = 8  # evaluators, the oldest goes first
 _kept: dict[str, Evaluator] = {}
-
-
-class MisuseError(TypeError):
-    """The evaluator itself is wrong, whatever solution it is given."""
 
 
 def begin() -> None:
