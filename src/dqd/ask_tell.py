@@ -13,6 +13,7 @@ cells; `archive` and `result` copy what was found.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -23,7 +24,7 @@ from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
-from dqd.inputs.arrays import checked, expected_shapes, to_numpy
+from dqd.inputs.arrays import checked, expected_shapes, extras, to_numpy
 from dqd.inputs.layout import Layout
 from dqd.result import Result
 from dqd.runners.progress import uninterrupted
@@ -82,18 +83,30 @@ class AskTell:
         points = self._walk.ask_dqd()
         return np.array(points.solutions)[np.asarray(points.mask)]
 
-    def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
-        """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
+    def tell_dqd(
+        self,
+        objective: Any,
+        measures: Any = None,
+        jacobian: Any = None,
+        *,
+        feasible: Any = None,
+        evaluations: Any = None,
+    ) -> None:
+        """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient.
+
+        Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `tell`.
+        """
+        given = _named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
         if self._initial_left or not self._walk.has_points:
-            if np.size(to_numpy(objective)):
+            if np.size(to_numpy(given["objective"])):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
         if self._walk.points is None:
             raise RuntimeError("tell_dqd: call ask_dqd() first and evaluate what it returns")
         mask = np.asarray(self._walk.points.mask)
-        answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
+        answer = self._validate("tell_dqd", int(mask.sum()), given)
         with uninterrupted():
             self._walk.tell_dqd(spread(answer, mask))
 
@@ -115,11 +128,16 @@ class AskTell:
         with uninterrupted():
             return walk.tell_dqd(spread(walk.nothing, mask))
 
-    def tell(self, objective: Any, measures: Any) -> None:
-        """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
+    def tell(self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None) -> None:
+        """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order; or one `dqd.Evaluation`.
+
+        `feasible`, booleans (b,), keeps solutions out of the archive; `evaluations`, whole numbers (b,), says how many
+        were needed for each, where that is not one.
+        """
+        given = _named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
         if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
-        evaluation = self._validate("tell", len(self._walk.proposal.solutions), objective, measures)
+        evaluation = self._validate("tell", len(self._walk.proposal.solutions), given)
         with uninterrupted():
             if self._initial_left:
                 self._walk.tell_initial(evaluation)
@@ -159,10 +177,17 @@ class AskTell:
 
     # The border -------------------------------------------------------------------------------------------------------
 
-    def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
+    def _validate(self, call: str, batch: int, given: Mapping[str, Any]) -> Evaluation:
         """Copies of the caller's arrays, checked."""
-        given = {"objective": objective, "measures": measures, "jacobian": jacobian}
-        expected = expected_shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
+        expected = expected_shapes(batch, self._k, self._size, jacobian="jacobian" in given)
         arrays = {name: checked(call, name, given[name], shape) for name, shape in expected.items()}
         copies: Any = {name: np.array(array, self._dtype) for name, array in arrays.items()}
+        copies |= extras(call, given, batch)
         return Evaluation(**copies)
+
+
+def _named(objective: Any, **others: Any) -> dict[str, Any]:
+    """What was told, by name; all of it may have come as one `Evaluation`."""
+    if not hasattr(objective, "objective"):
+        return {"objective": objective, **others}
+    return {name: getattr(objective, name, None) for name in ("objective", *others)}

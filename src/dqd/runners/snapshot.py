@@ -105,7 +105,7 @@ class Snapshot:
 
     @property
     def evaluations(self) -> int:
-        """Solutions evaluated, the initial population included."""
+        """All evaluations: the initial population, repetitions and those that estimate jacobians included."""
         return self.state.tally.evaluations
 
     @property
@@ -119,6 +119,11 @@ class Snapshot:
         return self.state.tally.nonfinite
 
     @property
+    def infeasible(self) -> int:
+        """Solutions that their evaluator kept out of the archive."""
+        return self.state.tally.infeasible
+
+    @property
     def restarts(self) -> int:
         return sum(self.restart_reasons.values())
 
@@ -129,7 +134,7 @@ class Snapshot:
 
     def summary(self) -> dict[str, Any]:
         """The metrics of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
-        counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
+        counts = ("iterations", "evaluations", "gradients", "nonfinite", "infeasible", "restarts")
         names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
         return finite({name: getattr(self, name) for name in names})
 
