@@ -13,6 +13,8 @@ cells; `archive` and `result` copy what was found.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
+from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.emitters.emitter import Emitter, check_emitter
@@ -27,13 +30,16 @@ from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import checked, expected_shapes, extras, to_numpy
 from dqd.inputs.layout import Layout
 from dqd.result import Result
-from dqd.runners.progress import uninterrupted
+from dqd.runners.checkpoints import NoCheckpoints, recording
+from dqd.runners.progress import CompileClock, uninterrupted
+from dqd.runners.snapshot import settings
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
+from dqd.storage.folder import Folder
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Evaluation
+from dqd.types import Evaluation, PyTree
 
 
 class AskTell:
@@ -48,9 +54,12 @@ class AskTell:
         seed: int = 0,
         bounds: Any = None,
         initial_sigma: float = 1.0,
+        archive: Any = None,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
+        out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
+        """The arguments are those of `dqd.illuminate`."""
         cache.enable()
         check_emitter("emitter", emitter)
         check_tessellation(tessellation)
@@ -59,18 +68,31 @@ class AskTell:
         self._layout, flat = Layout.of(x0)
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
         self._seed = int(seed)
-        archive = Archive.empty(
+        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
+        empty = Archive.empty(
             tessellation,
             flat.size,
             threshold=threshold,
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        state = init(self._search, archive, flat, jax.random.key(self._seed))
+        beginning = Beginning.of(archive, empty, self._search.bounds)
+        self._clock, self._closed = CompileClock(), False
+
+        def asked() -> dict[str, Any]:
+            seeding = {"seed": self._seed, "iterations": None}
+            return settings(self._search, empty, flat, None, beginning) | seeding
+
+        with contextlib.ExitStack() as stack:
+            self._checkpoints = stack.enter_context(recording(Folder.of(out), asked, self._clock, self._search))
+            restored = self._checkpoints.restore(empty, flat)
+            self._folder = stack.pop_all()
+        if restored is None:
+            begun = empty if beginning is None else beginning.into(empty)
+            restored = init(self._search, begun, flat, jax.random.key(self._seed)), History()
+        state, self._history = restored
+        self._initial_left = emitter.initial_population > 0 and not state.tally.candidates
         self._walk = Walk(self._search, state)
-        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
-        self._initial_left = emitter.initial_population > 0
-        self._history = History()
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
@@ -135,6 +157,8 @@ class AskTell:
         were needed for each, where that is not one.
         """
         given = _named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
+        if self._closed:
+            raise RuntimeError("tell: this search was closed; make it again, with the same `out`, to go on")
         if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
         evaluation = self._validate("tell", len(self._walk.proposal.solutions), given)
@@ -144,6 +168,28 @@ class AskTell:
                 self._initial_left = False
             else:
                 self._walk.tell(evaluation)
+        self._checkpoints.passed(self.iteration)
+        if self._checkpoints.due(self.iteration):
+            self._keep()
+
+    # On disk ----------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """With `out`: write what was found and let go of the folder. A round that was begun is asked for again."""
+        if self._walk.proposal is None and not self._closed:
+            self._keep(last=True)
+        self._closed = True
+        self._folder.close()
+
+    def _keep(self, last: bool = False) -> None:
+        if not isinstance(self._checkpoints, NoCheckpoints):
+            self._checkpoints.keep(self._walk.state, self._settled(), last=last)
+
+    def __enter__(self) -> AskTell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # What was found ---------------------------------------------------------------------------------------------------
 
@@ -170,10 +216,18 @@ class AskTell:
 
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it."""
+        history = self._settled().arrays()
+        return Result(self._search, self._walk.state, history, self._seed, None, *self._clock.read(), self._layout)
+
+    def unflatten(self, solution: Any) -> PyTree:
+        """One solution (n,), shaped like x0."""
+        return self._layout.unflatten(solution)
+
+    def _settled(self) -> History:
+        """The history up to now."""
         for rows in self._walk.rows():
             self._history.append(rows)
-        history = self._history.arrays()
-        return Result(self._search, self._walk.state, history, self._seed, None, 0.0, 0.0, self._layout)
+        return self._history
 
     # The border -------------------------------------------------------------------------------------------------------
 
