@@ -27,6 +27,7 @@ import dqd
 from dqd.domains import Arm, LinearProjection
 from dqd.emitters.emitter import usable
 from dqd.inputs.arrays import to_numpy
+from dqd.storage.lock import LockedError
 from dqd.types import Points, Proposal, pytree
 
 pytestmark = pytest.mark.x64
@@ -216,6 +217,87 @@ def test_figures_on_the_way_are_those_of_the_result():
     assert (search.qd_score, search.coverage, search.best) == (result.qd_score, result.coverage, result.best)
     assert result.history["qd_score"][-1] == result.qd_score
     assert (result.iterations, result.stopped, result.seed) == (5, None, 0)
+
+
+# On disk --------------------------------------------------------------------------------------------------------------
+
+
+def on_disk(folder, name="cma_mega", **options):
+    return dqd.AskTell(EMITTERS[name](), GRID, x0=start(), out=dqd.Folder(folder, **options))
+
+
+@pytest.mark.parametrize("name", ["cma_mega", "map_elites"])  # without and with an initial population
+def test_a_search_on_disk_goes_on_bit_for_bit(name, tmp_path):
+    whole = played(asking(name), iterations=6).result()
+    for iterations in (0, 2, 6):
+        with on_disk(tmp_path / "run", name) as search:
+            assert search.iteration == max(0, {2: 0, 6: 2}.get(iterations, 0))
+            played(search, iterations=iterations)
+    result = search.result()
+    assert_same(result.state, whole.state)
+    assert_same(result.history, whole.history)
+    assert_same(dqd.load(tmp_path / "run").objective, whole.elites.objective)
+
+
+def test_a_search_that_dies_goes_on_from_its_last_checkpoint(tmp_path):
+    search = on_disk(tmp_path / "run", checkpoint_seconds=0)
+    played(search, iterations=3)
+    told = evaluate_with_jacobian(problem(SPHERE), search.ask_dqd())
+    search.tell_dqd(told)
+    search.ask()
+    search._folder.close()  # as the system would
+    with on_disk(tmp_path / "run") as again:
+        assert again.iteration == 3
+        assert_same(played(again, iterations=5).archive, found("cma_mega", iterations=5).archive)
+
+
+def test_a_round_that_was_begun_is_asked_for_again(tmp_path):
+    with on_disk(tmp_path / "run") as search:
+        played(search, iterations=2)
+        search._checkpoints.next = 0  # a checkpoint is due
+        played(search, iterations=3)
+        points = search.ask_dqd()
+        search.tell_dqd(evaluate_with_jacobian(problem(SPHERE), points))
+    with on_disk(tmp_path / "run") as again:
+        assert again.iteration == 3
+        assert_same(again.ask_dqd(), points)
+
+
+def test_a_closed_search_takes_nothing_more(tmp_path):
+    with on_disk(tmp_path / "run") as search:
+        search.tell_dqd(evaluate_with_jacobian(problem(SPHERE), search.ask_dqd()))
+    with pytest.raises(RuntimeError, match="tell: this search was closed; make it again, with the same `out`"):
+        search.tell(evaluate(problem(SPHERE), search.ask()))
+
+
+def test_one_process_writes_and_other_settings_are_refused(tmp_path):
+    with on_disk(tmp_path / "run"), pytest.raises(LockedError, match="being written"):
+        on_disk(tmp_path / "run")
+    with pytest.raises(ValueError, match="other settings"):
+        on_disk(tmp_path / "run", "map_elites")
+
+
+def test_a_search_without_an_end_leaves_views_of_its_whole_length(tmp_path):
+    with on_disk(tmp_path / "run") as search:
+        played(search, iterations=60)
+    views = sorted(int(path.stem) for path in (tmp_path / "run" / "views").iterdir())
+    assert len(views) == 50
+    assert (views[0], views[-1]) == (1, 60)
+
+
+def test_seconds_are_those_of_all_sessions(tmp_path):
+    with on_disk(tmp_path / "run") as search:
+        played(search, iterations=2)
+    first = search.result()
+    assert first.seconds > 0
+    with on_disk(tmp_path / "run") as search:
+        assert search.result().seconds + search.result().compile_seconds > 0.9 * first.seconds
+
+
+def test_solutions_are_unflattened_as_x0_is():
+    search = dqd.AskTell(EMITTERS["cma_mega"](), GRID, x0={"a": np.zeros((2, 3)), "b": np.ones(N - 6)})
+    one = search.unflatten(search.ask_dqd()[0])
+    assert_same(one, {"a": np.zeros((2, 3)), "b": np.ones(N - 6)})
 
 
 # Fewer points than the most -------------------------------------------------------------------------------------------

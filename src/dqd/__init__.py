@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
     from dqd.illumination import illuminate as illuminate
+    from dqd.inputs.estimates import EvolutionStrategies as EvolutionStrategies
+    from dqd.inputs.estimates import FiniteDifferences as FiniteDifferences
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
     from dqd.interop.torch import torch_evaluator as torch_evaluator
@@ -55,6 +57,7 @@ _HOMES = {
     "dqd.archives": ("Archive", "Threshold"),
     "dqd.ask_tell": ("AskTell",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
+    "dqd.inputs.estimates": ("EvolutionStrategies", "FiniteDifferences"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
     "dqd.interop.torch": ("torch_evaluator",),
     "dqd.domains.problem": ("Problem",),

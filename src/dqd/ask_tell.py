@@ -13,27 +13,34 @@ cells; `archive` and `result` copy what was found.
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
+from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
-from dqd.inputs.arrays import expected_shapes, to_numpy
+from dqd.inputs.arrays import expected_shapes, extras, to_numpy
 from dqd.inputs.layout import Layout
 from dqd.interop.torch_arrays import copied, spoken, to_torch
 from dqd.result import Result
-from dqd.runners.progress import uninterrupted
+from dqd.runners.checkpoints import NoCheckpoints, recording
+from dqd.runners.progress import CompileClock, uninterrupted
+from dqd.runners.snapshot import settings
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
+from dqd.storage.folder import Folder
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Evaluation
+from dqd.types import Evaluation, PyTree
 
 
 class AskTell:
@@ -51,9 +58,12 @@ class AskTell:
         seed: int = 0,
         bounds: Any = None,
         initial_sigma: float = 1.0,
+        archive: Any = None,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
+        out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
+        """The arguments are those of `dqd.illuminate`."""
         cache.enable()
         check_emitter("emitter", emitter)
         check_tessellation(tessellation)
@@ -63,18 +73,31 @@ class AskTell:
         self._device = spoken(jax.tree.leaves(x0))
         self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
         self._seed = int(seed)
-        archive = Archive.empty(
+        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
+        empty = Archive.empty(
             tessellation,
             flat.size,
             threshold=threshold,
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        state = init(self._search, archive, flat, jax.random.key(self._seed))
+        beginning = Beginning.of(archive, empty, self._search.bounds)
+        self._clock, self._closed = CompileClock(), False
+
+        def asked() -> dict[str, Any]:
+            seeding = {"seed": self._seed, "iterations": None}
+            return settings(self._search, empty, flat, None, beginning) | seeding
+
+        with contextlib.ExitStack() as stack:
+            self._checkpoints = stack.enter_context(recording(Folder.of(out), asked, self._clock, self._search))
+            restored = self._checkpoints.restore(empty, flat)
+            self._folder = stack.pop_all()
+        if restored is None:
+            begun = empty if beginning is None else beginning.into(empty)
+            restored = init(self._search, begun, flat, jax.random.key(self._seed)), History()
+        state, self._history = restored
+        self._initial_left = emitter.initial_population > 0 and not state.tally.candidates
         self._walk = Walk(self._search, state)
-        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
-        self._initial_left = emitter.initial_population > 0
-        self._history = History()
         self._told: dict[str, Evaluation] = {}
 
     # The loop ---------------------------------------------------------------------------------------------------------
@@ -89,20 +112,32 @@ class AskTell:
         mask = np.asarray(points.mask)
         return self._handed(points.solutions if mask.all() else np.asarray(points.solutions)[mask])
 
-    def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
-        """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
+    def tell_dqd(
+        self,
+        objective: Any,
+        measures: Any = None,
+        jacobian: Any = None,
+        *,
+        feasible: Any = None,
+        evaluations: Any = None,
+    ) -> None:
+        """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient.
+
+        Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `tell`.
+        """
+        given = _named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
         if self._initial_left or not self._walk.has_points:
-            if np.size(to_numpy(objective)):
+            if np.size(to_numpy(given["objective"])):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
         if self._walk.points is None:
             raise RuntimeError("tell_dqd: call ask_dqd() first and evaluate what it returns")
         mask = np.asarray(self._walk.points.mask)
-        if not mask.any() and not np.size(to_numpy(objective)):
+        if not mask.any() and not np.size(to_numpy(given["objective"])):
             return
-        answer = self._validate("tell_dqd", int(mask.sum()), objective, measures, jacobian)
+        answer = self._validate("tell_dqd", int(mask.sum()), given)
         with uninterrupted():
             self._walk.tell_dqd(spread(answer, mask))
 
@@ -110,10 +145,6 @@ class AskTell:
         """Solutions (b, n) to evaluate."""
         proposal = self._walk.proposal
         return self._handed(self._propose() if proposal is None else proposal.solutions)
-
-    def unflatten(self, solution: Any) -> Any:
-        """One solution (n,) in the structure of x0."""
-        return self._layout.unflatten(solution)
 
     def _propose(self) -> jax.Array:
         walk = self._walk
@@ -128,17 +159,46 @@ class AskTell:
         with uninterrupted():
             return walk.tell_dqd(spread(walk.nothing, mask))
 
-    def tell(self, objective: Any, measures: Any) -> None:
-        """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
+    def tell(self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None) -> None:
+        """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order; or one `dqd.Evaluation`.
+
+        `feasible`, booleans (b,), keeps solutions out of the archive; `evaluations`, whole numbers (b,), says how many
+        were needed for each, where that is not one.
+        """
+        given = _named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
+        if self._closed:
+            raise RuntimeError("tell: this search was closed; make it again, with the same `out`, to go on")
         if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
-        evaluation = self._validate("tell", len(self._walk.proposal.solutions), objective, measures)
+        evaluation = self._validate("tell", len(self._walk.proposal.solutions), given)
         with uninterrupted():
             if self._initial_left:
                 self._walk.tell_initial(evaluation)
                 self._initial_left = False
             else:
                 self._walk.tell(evaluation)
+        self._checkpoints.passed(self.iteration)
+        if self._checkpoints.due(self.iteration):
+            self._keep()
+
+    # On disk ----------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """With `out`: write what was found and let go of the folder. A round that was begun is asked for again."""
+        if self._walk.proposal is None and not self._closed:
+            self._keep(last=True)
+        self._closed = True
+        self._folder.close()
+
+    def _keep(self, last: bool = False) -> None:
+        if not isinstance(self._checkpoints, NoCheckpoints):
+            self._checkpoints.keep(self._walk.state, self._settled(), last=last)
+
+    def __enter__(self) -> AskTell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # What was found ---------------------------------------------------------------------------------------------------
 
@@ -165,10 +225,18 @@ class AskTell:
 
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it."""
+        history = self._settled().arrays()
+        return Result(self._search, self._walk.state, history, self._seed, None, *self._clock.read(), self._layout)
+
+    def unflatten(self, solution: Any) -> PyTree:
+        """One solution (n,), shaped like x0."""
+        return self._layout.unflatten(solution)
+
+    def _settled(self) -> History:
+        """The history up to now."""
         for rows in self._walk.rows():
             self._history.append(rows)
-        history = self._history.arrays()
-        return Result(self._search, self._walk.state, history, self._seed, None, 0.0, 0.0, self._layout)
+        return self._history
 
     # The border -------------------------------------------------------------------------------------------------------
 
@@ -176,11 +244,18 @@ class AskTell:
         """A copy of an array of ours, of the kind that x0 is."""
         return np.array(array) if self._device is None else to_torch(array, self._device, copy=True)
 
-    def _validate(self, call: str, batch: int, objective: Any, measures: Any, jacobian: Any = None) -> Evaluation:
+    def _validate(self, call: str, batch: int, given: Mapping[str, Any]) -> Evaluation:
         """Copies of the caller's arrays, checked."""
-        given = {"objective": objective, "measures": measures, "jacobian": jacobian}
-        expected = expected_shapes(batch, self._k, self._size, jacobian=call == "tell_dqd")
+        expected = expected_shapes(batch, self._k, self._size, jacobian="jacobian" in given)
         like = self._walk.nothing.objective
         copies: Any = {name: copied(call, name, given[name], shape, like) for name, shape in expected.items()}
+        copies |= extras(call, given, batch)
         self._told[call] = Evaluation(**copies)  # kept until the next one
         return self._told[call]
+
+
+def _named(objective: Any, **others: Any) -> dict[str, Any]:
+    """What was told, by name; all of it may have come as one `Evaluation`."""
+    if not hasattr(objective, "objective"):
+        return {"objective": objective, **others}
+    return {name: getattr(objective, name, None) for name in ("objective", *others)}

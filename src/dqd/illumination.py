@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.domain import Domain
@@ -28,7 +29,7 @@ from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
-from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
+from dqd.runners.checkpoints import recording
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
 from dqd.runners.hosted import Hosted, described, named
 from dqd.runners.loop import advance
@@ -40,9 +41,6 @@ from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.storage.folder import Folder
-from dqd.storage.record import with_versions
-from dqd.storage.settings import with_about
-from dqd.storage.writer import Writer
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Score
@@ -73,6 +71,7 @@ def illuminate(
     seeds: None = None,
     bounds: Any = None,
     initial_sigma: float | None = None,
+    archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
     where: Where | None = None,
@@ -94,6 +93,7 @@ def illuminate(
     iterations: int = 1000,
     bounds: Any = None,
     initial_sigma: float | None = None,
+    archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
     where: Where | None = None,
@@ -115,6 +115,7 @@ def illuminate(
     seeds: Sequence[int] | None = None,
     bounds: Any = None,
     initial_sigma: float | None = None,
+    archive: Any = None,
     threshold: Threshold = Threshold(),  # noqa: B008 - frozen
     qd_score_offset: float = 0.0,
     where: Where | None = None,
@@ -139,6 +140,9 @@ def illuminate(
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
         initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
             have one; default 1.
+        archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
+            exported file, or a dictionary of solutions (m, n), objective (m,) and measures (m, k), as pyribs'
+            `archive.data()` is. Their scores are believed; their cells follow from their measures.
         threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
@@ -163,21 +167,21 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
-    task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset)
+    task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock = Folder.of(out), CompileClock()
     with contextlib.ExitStack() as stack:
         runner = task.runner(_place(where), seeds is not None, folder)
         stack.enter_context(contextlib.closing(runner))
-        checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
-        if folder is not None:
-            seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
-            asked = task.settings(_place(where)) | seeding | {"iterations": int(iterations)}
-            config = with_versions(with_about(folder.about, asked))
-            writer = stack.enter_context(Writer(folder.path, int(iterations)))
-            checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, clock, task.search, runner.grain)
-        beginning = (task.archive, task.x0, jnp.asarray(numbers[0] if seeds is None else numbers))
-        state, history = checkpoints.restore(task.archive, task.x0) or (runner.start(*beginning), History())
+
+        def asked() -> dict[str, Any]:
+            named_seeds = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
+            return task.settings(_place(where)) | named_seeds | {"iterations": int(iterations)}
+
+        checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain))
+        seeding = jnp.asarray(numbers[0] if seeds is None else numbers)
+        restored = checkpoints.restore(task.archive, task.x0)
+        state, history = restored or (runner.start(task.begun(), task.x0, seeding), History())
         interrupt = stack.enter_context(Interrupt(resumable=folder is not None))
         state, stopped = advance(
             runner,
@@ -214,6 +218,11 @@ class _Task:
     x0: Array  # flat
     layout: Layout
     given: Problem[Any] | None  # whose judges have the last word
+    beginning: Beginning | None  # what the archive holds before iteration 1
+
+    def begun(self) -> Archive:
+        """The archive to begin with; its buffers are given away."""
+        return self.archive if self.beginning is None else self.beginning.into(self.archive)
 
     def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
         """What counts in the end, if that is not what the search found."""
@@ -238,7 +247,7 @@ class _Task:
     def settings(self, place: Workers | Devices | None) -> dict[str, Any]:
         """All that decides the result but the seed."""
         workers = place if isinstance(place, Workers) else None
-        return settings(self.search, self.archive, self.x0, described(self.problem, workers))
+        return settings(self.search, self.archive, self.x0, described(self.problem, workers), self.beginning)
 
 
 def _task(
@@ -250,6 +259,7 @@ def _task(
     initial_sigma: float | None,
     threshold: Threshold,
     qd_score_offset: float,
+    beginning: Any,
 ) -> _Task:
     check_emitter("emitter", emitter)
     if not isinstance(threshold, Threshold):
@@ -268,11 +278,12 @@ def _task(
     archive = Archive.empty(
         tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
     )
+    rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds))
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
-        return _Task(score, search, archive, flat, layout, problem)
+        return _Task(score, *rest)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
-    return _Task(domain, search, archive, flat, layout, problem)
+    return _Task(domain, *rest)
 
 
 def _place(where: Any) -> Workers | Devices | None:

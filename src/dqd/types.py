@@ -79,10 +79,13 @@ class Evaluation:
     objective: Array  # (b,) what the archive stores
     measures: Array  # (b, k)
     jacobian: Array | None = None  # (b, 1 + k, n) of the raw objective and of the measures
+    feasible: Array | None = None  # (b,) False keeps a solution out of the archive; None: all may enter
+    evaluations: Array | None = None  # (b,) how many it took to evaluate each; None: one
 
     def astype(self, dtype: Any) -> Evaluation:
-        """All of it in one precision, that of the search: a score may compute in another."""
-        return jax.tree.map(lambda part: part.astype(dtype), self)
+        """Its real numbers in one precision, that of the search: a score may compute in another."""
+        real = {name: getattr(self, name) for name in ("objective", "measures", "jacobian")}
+        return replace(self, **{name: part.astype(dtype) for name, part in real.items() if part is not None})
 
 
 @pytree
@@ -111,4 +114,4 @@ class Proposal:
     drawn: Any
 
 
-Score = Callable[[Any], tuple[Array, Array]]  # one solution -> objective (), measures (k,)
+Score = Callable[[Any], tuple[Array, ...]]  # one solution -> objective (), measures (k,) and, if so, feasible ()

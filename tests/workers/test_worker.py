@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from reliability import evaluators
 
-from dqd.inputs.evaluator import BatchFunction
+from dqd.inputs.evaluator import BatchFunction, MisuseError
 from dqd.types import Evaluation
 from dqd.workers import worker
-from dqd.workers.worker import MisuseError, evaluate_rows
+from dqd.workers.worker import evaluate_rows
 
 X = np.arange(2.0 * evaluators.N).reshape(2, -1)
 
@@ -35,7 +35,7 @@ def test_functions_objects_and_evaluations_answer_alike():
         for jacobian in (False, True):
             answer = evaluated(evaluator, jacobian)
             assert len(answer) == 2 + jacobian
-            for got, wanted in zip(answer, expected, strict=False):
+            for got, wanted in zip(answer.values(), expected, strict=False):
                 np.testing.assert_array_equal(got, wanted)
 
 

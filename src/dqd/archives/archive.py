@@ -150,11 +150,13 @@ class Archive:
     ) -> tuple[Archive, AddResult]:
         """Judge a batch (b, n) in its order; store the best of each cell.
 
-        A candidate that is masked out, or of which any number is not finite, is rejected with value -inf.
+        A candidate that is masked out, infeasible, or of which any number is not finite, is rejected with value -inf.
         The cost does not depend on the number of cells: b rows are read and at most b are written.
         """
-        finite = jnp.all(jnp.isfinite(solutions), axis=-1)
-        batch = (evaluation.objective, evaluation.measures, finite if mask is None else finite & mask)
+        allowed = jnp.all(jnp.isfinite(solutions), axis=-1)
+        for admission in (mask, evaluation.feasible):
+            allowed = allowed if admission is None else allowed & admission
+        batch = (evaluation.objective, evaluation.measures, allowed)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
         result, row = verdict.result, verdict.row
         new = result.status == NEW

@@ -50,6 +50,9 @@ def run(
         int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
+    archive: Annotated[
+        Path | None, typer.Option(help="Begin with the elites of a run's folder, or of an exported file.")
+    ] = None,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
         list[str] | None,
@@ -93,11 +96,14 @@ def run(
     from dqd.storage.settings import finite  # loads NumPy
 
     command = {**about, "x64": x64, "set": overrides}
+    if archive is not None:
+        command["archive"] = str(archive.resolve())
     with explained(FAILURE), precision(x64):
         result = search(
             *(problem, emitter, latent.iterations(domain) if iterations is None else iterations, seed),
             out=None if out is None else Folder(out, checkpoint_seconds, {"command": command}),
             quiet=quiet,
+            archive=archive,
         )
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
@@ -150,7 +156,9 @@ def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
             if known and all(isinstance(command.get(name), kind) for name, kind in COMMAND.items()):
                 assignments = [f"{name}={value}" for name, value in changes.items()]
                 begun = {name: command[name] for name in COMMAND} | given
-                return begun | {"set_": assignments, "seed": seed, "iterations": iterations}
+                archive: Any = command.get("archive")
+                path = {"archive": Path(archive)} if isinstance(archive, str) else {}
+                return begun | path | {"set_": assignments, "seed": seed, "iterations": iterations}
     raise ValueError(
         f"{folder}: config.json does not name a command of `dqd run`: it was changed; "
         "give that command again, with --out and this folder"

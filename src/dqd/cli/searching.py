@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
     from dqd.result import Result
@@ -23,6 +25,7 @@ def search(
     *,
     quiet: bool = False,
     out: Folder | None = None,
+    archive: Path | None = None,
 ) -> Result:
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
@@ -31,7 +34,8 @@ def search(
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, out=out)
+        options: Any = {"progress": not quiet, "out": out, "archive": archive}
+        return illuminate(problem, emitter, iterations=iterations, seed=seed, **options)
     except Terminated as end:
         return cast("Result", end.result)  # of one seed
 

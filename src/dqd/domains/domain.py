@@ -21,29 +21,29 @@ class Domain:
         """(scale, offset): the archive stores scale * objective + offset."""
         return 1.0, 0.0
 
-    def score(self, x: Array) -> tuple[Array, Array]:
-        """Raw objective () and measures (k,) of one solution (n,)."""
+    def score(self, x: Array) -> tuple[Array, ...]:
+        """Raw objective () and measures (k,) of one solution (n,); a third, boolean (), says whether it is feasible."""
         raise NotImplementedError
 
     def evaluate(self, solutions: Array) -> Evaluation:
         """Objective and measures of a batch (b, n)."""
-        objective, measures = jax.vmap(self.score)(solutions)
-        return Evaluation(self._stored(objective), measures)
+        objective, measures, *feasible = jax.vmap(self.score)(solutions)
+        return Evaluation(self._stored(objective), measures, None, *feasible)
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
         """The same with jacobians (b, 1 + k, n): one linearisation per solution, 1 + k pull-backs."""
 
-        def one(x: Array) -> tuple[Array, Array, Array]:
-            outputs, pull_back = jax.vjp(self._outputs, x)
+        def one(x: Array) -> tuple[Array, ...]:
+            outputs, pull_back, feasible = jax.vjp(self._outputs, x, has_aux=True)
             (jacobian,) = jax.vmap(pull_back)(jnp.eye(outputs.size, dtype=outputs.dtype))
-            return outputs[0], outputs[1:], jacobian
+            return outputs[0], outputs[1:], jacobian, *feasible
 
-        objective, measures, jacobian = jax.vmap(one)(solutions)
-        return Evaluation(self._stored(objective), measures, jacobian)
+        objective, measures, jacobian, *feasible = jax.vmap(one)(solutions)
+        return Evaluation(self._stored(objective), measures, jacobian, *feasible)
 
-    def _outputs(self, x: Array) -> Array:
-        objective, measures = self.score(x)
-        return jnp.concatenate([jnp.reshape(objective, 1), measures])
+    def _outputs(self, x: Array) -> tuple[Array, list[Array]]:
+        objective, measures, *feasible = self.score(x)
+        return jnp.concatenate([jnp.reshape(objective, 1), measures]), feasible
 
     def _stored(self, objective: Array) -> Array:
         scale, offset = self.transform

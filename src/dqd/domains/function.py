@@ -24,11 +24,11 @@ class FunctionDomain(Domain):
 
     function: Score = static()
 
-    def score(self, x: Array) -> tuple[Array, Array]:
+    def score(self, x: Array) -> tuple[Array, ...]:
         outputs = self.function(x)
-        if not isinstance(outputs, tuple | list) or len(outputs) != 2:
+        if not isinstance(outputs, tuple | list) or len(outputs) not in (2, 3):
             raise TypeError(f"a plain `return objective, measures` is expected, got {type(outputs).__name__}")
-        return jnp.asarray(outputs[0]), jnp.asarray(outputs[1])
+        return tuple(jnp.asarray(output) for output in outputs)
 
 
 def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
@@ -73,9 +73,10 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
         hint = f". {JAX_ONLY}" if traced else ""
         kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
         raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
-    if not isinstance(outputs, tuple) or [hasattr(part, "shape") for part in outputs] != [True, True]:
+    arrays = isinstance(outputs, tuple) and all(hasattr(part, "shape") for part in outputs)
+    if not arrays or len(outputs) not in (2, 3):
         raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
-    objective, measures = outputs
+    objective, measures, *feasible = outputs
     k = tessellation.num_measures
     if objective.shape != ():
         raise ValueError(
@@ -86,6 +87,12 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
         raise ValueError(
             f"score: expected measures of shape ({k},), as many as the grid has axes, got {measures.shape}"
         )
+    for flag in feasible:
+        if (flag.shape, flag.dtype) != ((), jnp.bool_):
+            raise TypeError(
+                "score: a third thing says whether the solution is feasible: one boolean, such as x.sum() < 1, "
+                f"got {flag.dtype} of shape {flag.shape}"
+            )
     for name, output in (("objective", objective), ("measures", measures)):
         if not jnp.issubdtype(output.dtype, jnp.floating):
             raise TypeError(

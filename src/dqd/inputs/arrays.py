@@ -6,12 +6,17 @@ NumPy only, so that a worker that merely evaluates need not load JAX.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 Rows = TypeVar("Rows", bound=Any)
 MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}
+EXTRAS = {  # what may be told of each solution besides: kinds of its numbers, and what it is where nothing is told
+    "feasible": ("b", np.bool_(True)),
+    "evaluations": ("iu", np.int32(1)),
+}
 NESTED = (list, tuple, np.ma.MaskedArray)  # what NumPy would not look into, or not well
 
 
@@ -66,9 +71,22 @@ def checked(call: str, name: str, values: Any, shape: tuple[int, ...]) -> np.nda
     return array
 
 
+def extras(call: str, given: Mapping[str, Any], batch: int) -> dict[str, np.ndarray]:
+    """What was told besides of a batch: `feasible`, booleans, and `evaluations`, whole numbers."""
+    found = {}
+    for name, (kinds, usual) in EXTRAS.items():
+        if given.get(name) is not None:
+            array = checked(call, name, given[name], (batch,))
+            if array.dtype.kind not in kinds:
+                raise TypeError(f"{call}: {name}: expected {usual.dtype.name}, got an array of {array.dtype}")
+            found[name] = array.astype(usual.dtype)
+    return found
+
+
 def check_shape(call: str, name: str, got: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if got != shape:
-        raise ValueError(f"{call}: {name}: expected {shape} = {MEANING[name]}, got {got}{_hint(name, shape, got)}")
+        meaning = MEANING.get(name, "(batch,)")
+        raise ValueError(f"{call}: {name}: expected {shape} = {meaning}, got {got}{_hint(name, shape, got)}")
 
 
 def _hint(name: str, shape: tuple[int, ...], got: tuple[int, ...]) -> str:

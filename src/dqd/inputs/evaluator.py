@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+
+from dqd.inputs.arrays import EXTRAS, numbers, to_numpy
+from dqd.inputs.estimates import ESTIMATES, Bounds, Estimate
+from dqd.inputs.names import known
 
 if TYPE_CHECKING:
     from dqd.types import Evaluation
 
 
 Answer: TypeAlias = "Evaluation | tuple[Any, ...]"  # objective and measures, and the jacobian where it was asked for
+Each: TypeAlias = "Callable[[np.ndarray, bool], dict[str, np.ndarray]]"  # rows, and whether with jacobians
 
 
 class MisuseError(TypeError):
@@ -48,7 +55,67 @@ class BatchFunction:
         return (self.function if self.jacobian is None else self.jacobian)(solutions)
 
 
-def evaluator(function: Callable[[Any], Any], jacobian: Callable[[Any], Any] | None = None) -> BatchFunction:
+@dataclass(frozen=True)
+class Sampled:
+    """An evaluator whose every answer is made of several evaluations: repetitions, and samples around a point."""
+
+    single: Evaluator
+    estimate: Estimate | None = None
+    repetitions: int = 1
+
+    def evaluate(self, solutions: Any) -> Answer:
+        return self._told(solutions, jacobian=False)
+
+    def evaluate_with_jacobian(self, solutions: Any) -> Answer:
+        return self._told(solutions, jacobian=True)
+
+    def _told(self, solutions: Any, jacobian: bool) -> Answer:
+        from dqd.types import Evaluation  # loads JAX, which a worker may do without
+
+        def once(rows: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
+            return answer(self.single, rows, jacobian)
+
+        found: Any = self.answered(to_numpy(solutions), jacobian, once)
+        return Evaluation(**found)
+
+    def answered(
+        self, solutions: np.ndarray, jacobian: bool, each: Each, bounds: Bounds | None = None
+    ) -> dict[str, np.ndarray]:
+        """What is known of solutions (b, n), from what `each` says of all evaluations that takes, in one call."""
+        estimate = self.estimate if jacobian else None
+        samples = [np.zeros((0, x.size)) if estimate is None else estimate.around(x, bounds) for x in solutions]
+        rows = [np.concatenate([x[None], around]).astype(x.dtype) for x, around in zip(solutions, samples, strict=True)]
+        every = np.repeat(np.concatenate([solutions[:0], *rows]), self.repetitions, axis=0)
+        told = each(every, jacobian and estimate is None)
+        shape = (len(solutions), len(every) // max(len(solutions), 1))
+        taken = told.pop("evaluations", np.ones(len(every), np.int32)).reshape(shape).sum(axis=1, dtype=np.int32)
+        found = self._means(told, len(solutions))
+        known = {name: values[:, 0] for name, values in found.items()}
+        if estimate is not None:
+            outputs = np.concatenate([found["objective"][..., None], found["measures"]], axis=2)[:, 1:]
+            jacobians = [estimate.jacobian(*of) for of in zip(solutions, samples, outputs, strict=True)]
+            known["jacobian"] = (
+                np.stack(jacobians) if jacobians else np.zeros((0, outputs.shape[2], solutions.shape[1]))
+            )
+        return known | {"evaluations": taken}
+
+    def _means(self, found: Mapping[str, np.ndarray], solutions: int) -> dict[str, np.ndarray]:
+        """Over repetitions; as many rows for each solution. What is infeasible once is infeasible."""
+
+        def mean(name: str, values: np.ndarray) -> np.ndarray:
+            groups = values.reshape(-1, self.repetitions, *values.shape[1:])
+            kept: Any = groups.all(axis=1) if name == "feasible" else groups.mean(axis=1, dtype=np.float64)
+            return kept.reshape(solutions, len(kept) // max(solutions, 1), *kept.shape[1:])
+
+        return {name: mean(name, values) for name, values in found.items()}
+
+
+def evaluator(
+    function: Callable[[Any], Any],
+    jacobian: Callable[[Any], Any] | Estimate | Literal["fd", "es"] | None = None,
+    *,
+    repetitions: int = 1,
+) -> BatchFunction | Sampled:
     """A function of a whole batch, accepted wherever a score is. It may use NumPy or a simulator.
 
     For PyTorch there is `dqd.torch_evaluator`, which finds gradients by itself.
@@ -56,8 +123,12 @@ def evaluator(function: Callable[[Any], Any], jacobian: Callable[[Any], Any] | N
     Args:
         function: solutions (b, n) -> objective (b,) and measures (b, k). Without `jacobian`, and for an algorithm with
             gradients, it returns the jacobian (b, 1 + k, n) as well: row 0 of the objective, row 1 + j of measure j.
+            What returns `dqd.Evaluation(objective, measures, feasible=...)` keeps solutions out of the archive.
         jacobian: solutions (p, n) -> objective, measures and jacobian; called for the few points per iteration at which
-            an algorithm wants gradients, so that all other solutions cost a plain evaluation only.
+            an algorithm wants gradients, so that all other solutions cost a plain evaluation only. Or how to estimate
+            it from plain evaluations, which are counted: "fd" is `dqd.FiniteDifferences()`, "es" is
+            `dqd.EvolutionStrategies()`.
+        repetitions: of every evaluation, whose mean counts; for a function that is noisy.
 
     >>> import numpy as np
     >>> sphere = evaluator(lambda x: (-(x**2).sum(axis=1), x[:, :2]))
@@ -65,7 +136,48 @@ def evaluator(function: Callable[[Any], Any], jacobian: Callable[[Any], Any] | N
     >>> objective.tolist(), measures.shape
     ([-3.0, -3.0, -3.0, -3.0], (4, 2))
     """
-    for name, given in (("function", function), ("jacobian", jacobian)):
-        if not callable(given) and not (name == "jacobian" and given is None):
-            raise TypeError(f"evaluator: {name}: expected a function of a batch (b, n), got {type(given).__name__}")
-    return BatchFunction(function, jacobian)
+    if isinstance(jacobian, str):
+        jacobian = cast("Estimate", known("jacobian", jacobian, ESTIMATES))
+    if not callable(function):
+        raise TypeError(f"evaluator: function: expected a function of a batch (b, n), got {type(function).__name__}")
+    usable = jacobian is None or callable(jacobian) or isinstance(jacobian, Estimate)
+    if not usable or isinstance(jacobian, type):
+        raise TypeError(
+            'evaluator: jacobian: expected a function of a batch (b, n), "fd", "es", or an estimate such as '
+            f"dqd.EvolutionStrategies(samples=100), got {jacobian!r}"
+        )
+    if isinstance(repetitions, bool) or not isinstance(repetitions, int | np.integer) or repetitions < 1:
+        raise ValueError(f"evaluator: repetitions: expected a whole number, at least 1, got {repetitions!r}")
+    estimate = jacobian if isinstance(jacobian, Estimate) else None
+    single = BatchFunction(function, None if isinstance(jacobian, Estimate) else jacobian)
+    return single if estimate is None and repetitions == 1 else Sampled(single, estimate, int(repetitions))
+
+
+# What an evaluator said -----------------------------------------------------------------------------------------------
+
+
+def answer(evaluator: Evaluator, solutions: Any, jacobian: bool) -> dict[str, np.ndarray]:
+    """What an evaluator says of a batch, under the names of an `Evaluation`; what it leaves open is not there."""
+    told = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
+    wanted = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
+    if isinstance(told, tuple | list) and len(told) >= 2:
+        parts = dict(zip(wanted, told, strict=False))
+    elif hasattr(told, "objective") and hasattr(told, "measures"):
+        parts = {name: part for name in (*wanted, *EXTRAS) if (part := getattr(told, name, None)) is not None}
+    else:
+        raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(told).__name__}")
+    if jacobian and "jacobian" not in parts:
+        raise MisuseError(
+            "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, got two things. "
+            "Return all three, or give a function that does: dqd.evaluator(f, jacobian=g); "
+            'jacobian="es" and jacobian="fd" estimate it'
+        )
+    return {name: _numbers(name, part) for name, part in parts.items()}
+
+
+def _numbers(name: str, part: Any) -> np.ndarray:
+    """Looked at before they travel: not all objects can."""
+    try:
+        return numbers("evaluator", name, part)
+    except TypeError as error:
+        raise MisuseError(str(error)) from error

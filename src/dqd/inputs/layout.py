@@ -101,7 +101,7 @@ class OnFlat:
     function: Score
     layout: Layout
 
-    def __call__(self, flat: Array) -> tuple[Array, Array]:
+    def __call__(self, flat: Array) -> tuple[Array, ...]:
         return self.function(self.layout.unflatten(flat))
 
 

@@ -6,10 +6,11 @@ elites lie in archive.safetensors, and an empty archive with these rows is the a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -26,7 +27,9 @@ from dqd.safe import UnreadableError
 from dqd.search.history import History
 from dqd.search.search import Search, SearchState
 from dqd.storage import record
-from dqd.storage.settings import SettingsChangedError, differences
+from dqd.storage.folder import Folder
+from dqd.storage.record import with_versions
+from dqd.storage.settings import SettingsChangedError, differences, with_about
 from dqd.storage.writer import MOST_VIEWS, Writer
 from dqd.types import PyTree
 
@@ -35,6 +38,19 @@ CELLS = {  # leaves of the state whose rows are the elites, and what archive.saf
 }
 NAMED = 10  # settings that changed; of more, only their number is said
 SHARE = 0.01  # of the time may go into checkpoints; when they take long, they become rarer
+
+
+@contextlib.contextmanager
+def recording(
+    folder: Folder | None, settings: Callable[[], dict[str, Any]], clock: CompileClock, search: Search, grain: int = 1
+) -> Iterator[Checkpoints | NoCheckpoints]:
+    """The record of a run, whose folder is held for as long as this lasts."""
+    if folder is None:
+        yield NoCheckpoints()
+        return
+    config = with_versions(with_about(folder.about, settings()))
+    with Writer(folder.path, config["iterations"]) as writer:
+        yield Checkpoints(writer, config, folder.checkpoint_seconds, clock, search, grain)
 
 
 class NoCheckpoints:
@@ -69,9 +85,7 @@ class Checkpoints:
         grain: int = 1,
     ) -> None:
         self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
-        stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))
-        # Iterations between two views; launches end there, so where it costs few views, they are of the fastest length.
-        self.stride = stride + -stride % grain if 2 * stride > grain else stride
+        self.grain = grain
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
         self.timings: list[dict[str, float]] = []
         self.next = time.monotonic() + seconds
@@ -141,7 +155,7 @@ class Checkpoints:
             raise FileExistsError(
                 f"{folder} already exists: a saved result, without the state to go on from; choose another name"
             )
-        if checkpoint.step > self.config["iterations"]:
+        if self.config["iterations"] is not None and checkpoint.step > self.config["iterations"]:
             raise SettingsChangedError(
                 f"iterations: {folder} has done {checkpoint.step:,} already; expected at least that, "
                 f"got {self.config['iterations']:,}"
@@ -158,14 +172,26 @@ class Checkpoints:
 
     def before_view(self, done: int) -> int:
         """Iterations that are left before the next view."""
-        return self.stride - done % self.stride
+        stride = self._stride(done)
+        return stride - done % stride
+
+    def _stride(self, done: int) -> int:
+        """Iterations between two views. Launches end there, so where it costs few views, it is of the fastest length.
+
+        Of a run without an end, whenever it has become twice as long, it is twice as many.
+        """
+        if self.config["iterations"] is None:
+            return 2 ** math.ceil(math.log2(max(1.0, done / MOST_VIEWS)))
+        stride = max(1, math.ceil(self.config["iterations"] / MOST_VIEWS))
+        return stride + -stride % self.grain if 2 * stride > self.grain else stride
 
     def due(self, done: int) -> bool:
         """Whether something is to be kept of the state after `done` iterations."""
         return self._view_due(done) or time.monotonic() >= self.next
 
     def _view_due(self, done: int) -> bool:
-        return done // self.stride > self.viewed // self.stride
+        stride = self._stride(done)
+        return done // stride > self.viewed // stride
 
     def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
         """Write what is due; in the end, everything."""

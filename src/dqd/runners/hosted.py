@@ -36,7 +36,8 @@ class Hosted:
     ) -> Hosted:
         """For an evaluator, or for a domain whose evaluations the workers are to do. Failures are listed in `out`."""
         evaluator = OnHost(problem, workers.rows_per_call) if isinstance(problem, Domain) else problem
-        return Hosted(search, Evaluations(evaluator, workers, k, out))
+        bounds = None if search.bounds is None else (np.asarray(search.bounds[0]), np.asarray(search.bounds[1]))
+        return Hosted(search, Evaluations(evaluator, workers, k, out, bounds))
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1, the initial population evaluated."""

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
+from dqd.archives.beginning import Beginning
 from dqd.archives.metrics import Metrics
 from dqd.inputs.names import METRICS
 from dqd.search.search import Search, SearchState
@@ -22,12 +23,14 @@ Row = TypeVar("Row")
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
-    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "dtype", "seed", "seeds"),
+    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
     *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
 )
 
 
-def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str, Any]:
+def settings(
+    search: Search, archive: Archive, x0: Any, domain: Any, beginning: Beginning | None = None
+) -> dict[str, Any]:
     """Everything that decides a result but the seed, as JSON; and where it was computed."""
     return describe(
         {
@@ -37,6 +40,7 @@ def settings(search: Search, archive: Archive, x0: Any, domain: Any) -> dict[str
             "x0": x0,
             "bounds": search.bounds,
             "initial_sigma": search.initial_sigma,
+            "archive": beginning,
             "archive_learning_rate": archive.learning_rate,
             "archive_minimum": archive.minimum,
             "qd_score_offset": archive.qd_score_offset,
@@ -105,7 +109,7 @@ class Snapshot:
 
     @property
     def evaluations(self) -> int:
-        """Solutions evaluated, the initial population included."""
+        """All evaluations: the initial population, repetitions and those that estimate jacobians included."""
         return self.state.tally.evaluations
 
     @property
@@ -119,6 +123,11 @@ class Snapshot:
         return self.state.tally.nonfinite
 
     @property
+    def infeasible(self) -> int:
+        """Solutions that their evaluator kept out of the archive."""
+        return self.state.tally.infeasible
+
+    @property
     def restarts(self) -> int:
         return sum(self.restart_reasons.values())
 
@@ -129,7 +138,7 @@ class Snapshot:
 
     def summary(self) -> dict[str, Any]:
         """The metrics of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
-        counts = ("iterations", "evaluations", "gradients", "nonfinite", "restarts")
+        counts = ("iterations", "evaluations", "gradients", "nonfinite", "infeasible", "restarts")
         names = (*counts, *METRICS, "seconds", "compile_seconds", "stopped", "seed")
         return finite({name: getattr(self, name) for name in names})
 

@@ -8,6 +8,7 @@ from dqd.console import saying
 from dqd.search.search import SearchState, Tally
 
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
+INFEASIBLE_SHARE = 0.9  # warn when more of the solutions than this are infeasible
 
 
 class NonFiniteError(RuntimeError):
@@ -50,7 +51,7 @@ def _complaint(evaluations: int, nonfinite: int, jacobians: int, lost: int) -> s
 
 
 def _figures(tally: Tally) -> tuple[int, int, int, int]:
-    return tally.evaluations, tally.nonfinite, tally.gradients, tally.lost_jacobians
+    return tally.candidates, tally.nonfinite, tally.gradients, tally.lost_jacobians
 
 
 def warn(state: SearchState) -> None:
@@ -58,6 +59,13 @@ def warn(state: SearchState) -> None:
     words = _complaint(*_figures(state.tally))
     if words:
         saying.warn(words, stacklevel=3)
+    kept_out = state.tally.infeasible / max(state.tally.candidates, 1)
+    if kept_out > INFEASIBLE_SHARE:
+        saying.warn(
+            f"{kept_out:.0%} of the solutions were infeasible and kept out of the archive; "
+            "start from a feasible x0, with a smaller sigma",
+            stacklevel=3,
+        )
     share = state.tally.outside / max(state.tally.finite, 1)
     if share > CLAMPED_SHARE:
         saying.warn(

@@ -47,15 +47,16 @@ class SearchState:
 class Tally:
     """What a search counts. Counts outgrow 32 bits: each is high * 2**20 + low. Read is the sum over all seeds."""
 
-    high: Array  # (..., 5)
-    low: Array  # (..., 5)
+    high: Array  # (..., 7)
+    low: Array  # (..., 7)
 
     @staticmethod
     def zero() -> Tally:
-        return Tally(jnp.zeros(5, jnp.int32), jnp.zeros(5, jnp.int32))
+        return Tally(jnp.zeros(7, jnp.int32), jnp.zeros(7, jnp.int32))
 
     def plus(self, *counts: Array | int) -> Tally:
-        """More evaluations, gradients, lost jacobians, finite candidates, and candidates outside the grid."""
+        """More of each count, in the order of the properties below; those left out stay."""
+        counts += (0,) * (self.low.size - len(counts))
         return replace(self, low=self.low + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts]))
 
     def carried(self) -> Tally:
@@ -63,8 +64,8 @@ class Tally:
         return Tally(self.high + (self.low >> 20), self.low & (2**20 - 1))
 
     @property
-    def evaluations(self) -> int:
-        """Solutions evaluated, the initial population included."""
+    def candidates(self) -> int:
+        """Solutions judged, the initial population included."""
         return self._read(0)
 
     @property
@@ -88,9 +89,24 @@ class Tally:
         return self._read(4)
 
     @property
+    def infeasible(self) -> int:
+        """Candidates that their evaluator kept out."""
+        return self._read(5)
+
+    @property
+    def further(self) -> int:
+        """Evaluations beyond one for each candidate: repetitions, and those that estimate jacobians."""
+        return self._read(6)
+
+    @property
+    def evaluations(self) -> int:
+        """All evaluations."""
+        return self.candidates + self.further
+
+    @property
     def nonfinite(self) -> int:
-        """Evaluations that were not finite, a point once whatever of it was not."""
-        return self.evaluations - self.finite + self.lost_jacobians
+        """Candidates that were not finite, a point once whatever of it was not."""
+        return self.candidates - self.finite - self.infeasible + self.lost_jacobians
 
     def _read(self, number: int) -> int:
         high, low = (int(np.sum(np.asarray(words)[..., number], dtype=np.int64)) for words in (self.high, self.low))
@@ -120,7 +136,7 @@ class Search:
 
     def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
         archive, result = state.archive.add(solutions, evaluation, iteration=0)
-        return replace(state, archive=archive, tally=_counted(state, result))
+        return replace(state, archive=archive, tally=_counted(state, result, evaluation))
 
     # One iteration ----------------------------------------------------------------------------------------------------
 
@@ -139,7 +155,7 @@ class Search:
         if self.emitter.num_points == 0:
             return state
         archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
-        return replace(state, archive=archive, tally=_counted(state, result, points, evaluation))
+        return replace(state, archive=archive, tally=_counted(state, result, evaluation, points))
 
     def ask(
         self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
@@ -153,7 +169,8 @@ class Search:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
         emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
-        return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=_counted(state, result))
+        tally = _counted(state, result, evaluation)
+        return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
 
     def step(self, state: SearchState, domain: Domain, noise: Any) -> SearchState:
         """One iteration around a domain, whose evaluations JAX can trace."""
@@ -175,17 +192,20 @@ class Search:
         return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
 
 
-def _counted(
-    state: SearchState, result: AddResult, points: Points | None = None, evaluation: Evaluation | None = None
-) -> Tally:
+def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, points: Points | None = None) -> Tally:
     """A batch has been judged; of points, only those that were wanted count."""
     finite = result.cell < state.archive.num_cells
-    figures = (_sum(finite), _sum(result.outside))
-    if points is None or evaluation is None or evaluation.jacobian is None:
-        return state.tally.plus(finite.size, 0, 0, *figures)
-    lost = points.mask & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
-    wanted = _sum(points.mask)
-    return state.tally.plus(wanted, wanted, _sum(lost), *figures)
+    wanted = jnp.ones_like(finite) if points is None else points.mask
+    count = _sum(wanted)
+    gradients, lost, infeasible, further = [jnp.zeros((), jnp.int32)] * 4
+    if points is not None and evaluation.jacobian is not None:
+        gradients = count
+        lost = _sum(wanted & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2)))
+    if evaluation.feasible is not None:
+        infeasible = _sum(wanted & ~evaluation.feasible)
+    if evaluation.evaluations is not None:
+        further = jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32)
+    return state.tally.plus(count, gradients, lost, _sum(finite), _sum(result.outside), infeasible, further)
 
 
 def _sum(mask: Array) -> Array:

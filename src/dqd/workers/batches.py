@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dqd.inputs.arrays import check_shape, checked, expected_shapes
-from dqd.inputs.evaluator import Evaluator, MisuseError
+from dqd.inputs.arrays import EXTRAS, check_shape, checked, expected_shapes, extras
+from dqd.inputs.estimates import Bounds
+from dqd.inputs.evaluator import Evaluator, MisuseError, Sampled
 from dqd.interop.torch import TorchEvaluator
 from dqd.interop.torch_arrays import to_jax
 from dqd.types import Evaluation
@@ -25,7 +26,7 @@ from dqd.workers.failures import EvaluationError, Failures
 from dqd.workers.worker import evaluate_rows
 from dqd.workers.workers import Workers
 
-Outputs = tuple[np.ndarray, ...]
+Outputs = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -35,36 +36,59 @@ class Batch:
     solutions: np.ndarray
     iteration: int
     phase: str
-
-    @property
-    def jacobian(self) -> bool:
-        """Whether jacobians are wanted: only the points of a gradient phase have them."""
-        return self.phase == "points"
+    jacobian: bool  # whether jacobians are wanted
 
 
 class Evaluations:
-    """An evaluator that JAX cannot trace, and where it runs. There are `k` measures."""
+    """An evaluator that JAX cannot trace, and where it runs. There are `k` measures; solutions lie within `bounds`.
 
-    def __init__(self, evaluator: Evaluator, workers: Workers, k: int, out: str | os.PathLike[str] | None) -> None:
-        self.evaluator, self.workers, self.k = evaluator, workers, k
-        self.engine, self.failures = workers.engine(evaluator), Failures(out)
+    Where an answer takes several evaluations, workers share these: their pieces are cut from all of them.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        workers: Workers,
+        k: int,
+        out: str | os.PathLike[str] | None,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.sampled = evaluator if isinstance(evaluator, Sampled) else None
+        self.evaluator = evaluator.single if isinstance(evaluator, Sampled) else evaluator
+        self.workers, self.k, self.bounds = workers, k, bounds
+        self.engine, self.failures = workers.engine(self.evaluator), Failures(out)
         self.run = uuid.uuid4().hex
         self.shared: dict[str, Evaluation] = {}  # the last of each phase that JAX was given as tensors
 
     def evaluate(self, solutions: Any, iteration: int, phase: str) -> Evaluation:
-        """Solutions (b, n) of one iteration; NaN where one was skipped."""
+        """Solutions (b, n) of one iteration, points with their jacobians; NaN where one was skipped."""
         if self._share(solutions, phase):
             return self.shared[phase]
-        batch = Batch(np.array(solutions), iteration, phase)
+        solutions = np.array(solutions)
+
+        def each(rows: np.ndarray, jacobian: bool) -> Outputs:
+            return self._evaluated(Batch(rows, iteration, phase, jacobian))
+
+        if self.sampled is None:
+            found: Any = each(solutions, phase == "points")
+        else:
+            found = self.sampled.answered(solutions, phase == "points", each, self.bounds)
+        return Evaluation(**found).astype(solutions.dtype)
+
+    def _evaluated(self, batch: Batch) -> Outputs:
+        """Every row evaluated once."""
         shapes, count = self._shapes(batch, slice(None)), len(batch.solutions)
-        arrays: Any = {name: np.full(shape, np.nan, batch.solutions.dtype) for name, shape in shapes.items()}
+        dtype = batch.solutions.dtype if self.sampled is None else np.float64  # means and differences want all digits
+        arrays = {name: np.full(shape, np.nan, dtype) for name, shape in shapes.items()}
         size = self.workers.rows_per_call or max(count, 1)
         pieces = [slice(start, min(start + size, count)) for start in range(0, count, size)]
         for piece, outcome in zip(pieces, self._gather(batch, pieces), strict=True):
             for part, outputs in self._settled(batch, piece, outcome):
-                for array, output in zip(arrays.values(), outputs, strict=True):
-                    array[part] = output
-        return Evaluation(**arrays)
+                for name, output in outputs.items():
+                    if name not in arrays:
+                        arrays[name] = np.full(count, EXTRAS[name][1])
+                    arrays[name][part] = output
+        return arrays
 
     def _share(self, solutions: Any, phase: str) -> bool:
         """Torch evaluates where JAX computes, and no array leaves the GPU. Not if that fails."""
@@ -151,10 +175,8 @@ class Evaluations:
         except Exception as error:
             return error
         shapes = self._shapes(batch, piece)
-        return tuple(
-            checked("evaluator", name, output, shape)
-            for output, (name, shape) in zip(outputs, shapes.items(), strict=True)
-        )
+        arrays = {name: checked("evaluator", name, outputs[name], shape) for name, shape in shapes.items()}
+        return arrays | extras("evaluator", outputs, piece.stop - piece.start)
 
     def _shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
         count, n = batch.solutions[piece].shape

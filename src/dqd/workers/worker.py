@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dqd.inputs import arrays
-from dqd.inputs.evaluator import MisuseError
+from dqd.inputs.evaluator import answer
 
 if TYPE_CHECKING:
     from dqd.inputs.evaluator import Evaluator
@@ -22,10 +21,10 @@ def begin() -> None:
     """Nothing; but whoever did it has imported what it takes to evaluate."""
 
 
-def evaluate_rows(run: str, evaluator: Evaluator, solutions: np.ndarray, jacobian: bool) -> tuple[np.ndarray, ...]:
-    """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n)."""
+def evaluate_rows(run: str, evaluator: Evaluator, solutions: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
+    """Objective (b,), measures (b, k) and, if wanted, the jacobian (b, 1 + k, n) of solutions (b, n), by name."""
     try:
-        outputs = _call(_first_copy(run, evaluator), solutions, jacobian)
+        return answer(_first_copy(run, evaluator), solutions, jacobian)
     except Exception as error:
         if _can_travel(error):
             raise
@@ -34,14 +33,6 @@ def evaluate_rows(run: str, evaluator: Evaluator, solutions: np.ndarray, jacobia
         if threading.current_thread() is threading.main_thread():  # Ctrl-C, or the end of the program
             raise
         raise RuntimeError(leaving(error)) from error  # which would end a worker of Dask
-    if not isinstance(outputs, tuple | list) or len(outputs) < 2:
-        raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(outputs).__name__}")
-    if jacobian and len(outputs) < 3:
-        raise MisuseError(
-            "evaluator: this algorithm uses gradients; expected objective, measures and jacobian, "
-            "got two things. Return all three, or give a function that does: dqd.evaluator(f, jacobian=g)"
-        )
-    return tuple(_numbers(name, output) for name, output in zip(_parts(jacobian), outputs, strict=False))
 
 
 def leaving(error: BaseException) -> str:
@@ -49,25 +40,6 @@ def leaving(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"the evaluator called sys.exit({error.code!r})"
     return f"the evaluator raised {type(error).__name__}: {error}".removesuffix(": ")
-
-
-def _numbers(name: str, output: Any) -> np.ndarray:
-    """Looked at before they travel: not all objects can."""
-    try:
-        return arrays.numbers("evaluator", name, output)
-    except TypeError as error:
-        raise MisuseError(str(error)) from error
-
-
-def _call(evaluator: Evaluator, solutions: Any, jacobian: bool) -> Any:
-    outputs = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
-    if isinstance(outputs, tuple | list) or not hasattr(outputs, "objective"):
-        return outputs
-    return [getattr(outputs, part) for part in _parts(jacobian)]
-
-
-def _parts(jacobian: bool) -> tuple[str, ...]:
-    return ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
 
 
 def _can_travel(error: Exception) -> bool:

@@ -1,0 +1,97 @@
+"""Elites that a search begins with: from a result, a saved archive, a file, or somebody else's arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+
+from dqd.archives.archive import Archive
+from dqd.inputs.arrays import filled, numbers
+from dqd.saved.load import load
+from dqd.types import Evaluation
+
+ROWS = 256  # elites that are inserted at once
+NAMES = ("solutions", "objective", "measures")
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """Solutions and what is known of them, which is believed. They are inserted in their order."""
+
+    solutions: np.ndarray  # (m, n)
+    objective: np.ndarray  # (m,)
+    measures: np.ndarray  # (m, k)
+
+    @staticmethod
+    def of(given: Any, like: Archive, bounds: tuple[Any, Any] | None) -> Beginning | None:
+        """What a user gave, checked, in the precision of the archive that it is for."""
+        if given is None:
+            return None
+        arrays = {name: numbers("archive", name, values) for name, values in _arrays(given).items()}
+        sizes = {"solutions": like.solutions.shape[1:], "objective": (), "measures": like.measures.shape[1:]}
+        count = len(arrays["objective"]) if arrays["objective"].ndim else -1
+        for name, array in arrays.items():
+            if array.shape != (expected := (max(count, 0), *sizes[name])):
+                raise ValueError(f"archive: {name}: expected {expected}, as this search has it, got {array.shape}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"archive: {name}: expected finite numbers, got NaN or infinity")
+        exact = {name: np.ascontiguousarray(array, like.solutions.dtype) for name, array in arrays.items()}
+        _check_bounds(exact["solutions"], bounds)
+        return Beginning(**exact)
+
+    def into(self, archive: Archive) -> Archive:
+        """The archive, whose buffers are taken over, with these inserted by its own rule, as found in iteration 0."""
+        for start in range(0, len(self.objective), ROWS):
+            parts = [part[start : start + ROWS] for part in (self.solutions, self.objective, self.measures)]
+            real = np.arange(ROWS) < len(parts[0])
+            archive = _insert(archive, *(filled(part, ROWS) for part in parts), real)
+        return archive
+
+
+def _arrays(given: Any) -> dict[str, Any]:
+    """Solutions, objective and measures of whatever holds elites."""
+    given = load(given) if isinstance(given, str | os.PathLike) else getattr(given, "archive", given)
+    given = getattr(given, "elites", given)
+    if isinstance(given, Mapping):
+        given = SimpleNamespace(**{own: given[name] for own, name in _spelt(given).items()})
+    if not all(hasattr(given, name) for name in NAMES):
+        raise TypeError(
+            "archive: expected a dqd.Result, an archive, the path of a run or of an exported file, or a dictionary of "
+            f"solutions (m, n), objective (m,) and measures (m, k), got {type(given).__name__}"
+        )
+    if given.solutions is None:
+        raise ValueError("archive: its solutions were not saved, so no search can begin with them")
+    return {name: getattr(given, name) for name in NAMES}
+
+
+def _spelt(given: Mapping[str, Any]) -> dict[str, str]:
+    """How a dictionary calls them; `archive.data()` of pyribs says solution."""
+    spelt = {name: "solution" if name == "solutions" and "solution" in given else name for name in NAMES}
+    missing = [name for name, own in spelt.items() if own not in given]
+    if missing:
+        raise ValueError(f"archive: expected solutions, objective and measures; {', '.join(missing)} missing")
+    return spelt
+
+
+def _check_bounds(solutions: np.ndarray, bounds: tuple[Any, Any] | None) -> None:
+    if bounds is not None:
+        lower, upper = (np.asarray(side) for side in bounds)
+        outside = int(np.any((solutions < lower) | (solutions > upper), axis=1).sum())
+        if outside:
+            raise ValueError(
+                f"archive: {outside:,} of its {len(solutions):,} solutions lie outside the bounds of this search; "
+                "widen the bounds, or leave these solutions out"
+            )
+
+
+def _add(archive: Archive, solutions: Any, objective: Any, measures: Any, real: Any) -> Archive:
+    return archive.add(solutions, Evaluation(objective, measures), 0, real)[0]
+
+
+_insert = jax.jit(_add, donate_argnums=0)
