@@ -3,8 +3,10 @@
 import json
 import multiprocessing
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -442,6 +444,15 @@ def test_without_torch_one_is_told_what_to_do(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match=r"dqd\[torch\]"):
         one(score)
+
+
+def test_the_code_of_its_page_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "pytorch.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(blocks).replace("iterations=300", "iterations=3").replace("iteration < 10", "iteration < 3"), {})
+    assert Path("pytorch.png").exists()
 
 
 @pytest.mark.long

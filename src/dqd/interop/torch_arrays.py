@@ -44,7 +44,7 @@ def to_torch(array: Any, device: Any = None, copy: bool = False) -> Tensor:
 
     if is_tensor(array):
         return array.to(device, copy=copy)
-    if on_one_gpu(array, torch.empty(0, device=device)):
+    if not isinstance(array, np.ndarray) and on_one_gpu(array, torch.empty(0, device=device)):
         tensor = torch.from_dlpack(array)
         return tensor.clone() if copy else tensor
     values = to_numpy(array)
