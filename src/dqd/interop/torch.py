@@ -118,7 +118,7 @@ class TorchEvaluator:
         import torch
 
         with torch.no_grad():
-            objective, measures = self._joined(self._scores, solutions)
+            objective, measures, *_ = self._joined(self._scores, solutions)
         return objective, measures
 
     def evaluate_with_jacobian(self, solutions: Any) -> tuple[Tensor, Tensor, Tensor]:
