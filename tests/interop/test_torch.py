@@ -465,8 +465,18 @@ def test_too_little_memory_is_said_with_a_way_out():
 
 
 def test_a_function_that_fails_says_so_itself():
-    with pytest.raises(IndexError, match="out of range"):
-        one(lambda z: (z.sum(dim=1), z[:2])).evaluate(solutions())
+    with pytest.raises(dqd.EvaluationError, match=r"IndexError: Dim.*given one solution; .*batched=True"):
+        illuminate(one(lambda z: (z.sum(dim=1), z[:2])))
+    with pytest.raises(dqd.EvaluationError, match=r"RuntimeError.*given a whole batch; .*one solution at a time"):
+        illuminate(one(lambda z: (z @ torch.ones(3), z[:2]), batched=True))
+
+
+def test_under_inference_mode_there_are_gradients_all_the_same():
+    evaluator = one(score)
+    with torch.inference_mode():
+        given = torch.from_numpy(solutions())
+        assert_close(evaluator.evaluate_with_jacobian(given), reference(solutions()))
+        assert_close(evaluator.evaluate(given), reference(solutions())[:2])
 
 
 def test_without_torch_one_is_told_what_to_do(monkeypatch):

@@ -38,7 +38,7 @@ def on_one_gpu(one: Any, other: Any) -> bool:
     return len(places) == 2 and places[0] == places[1] and places[0][0] != CPU
 
 
-def to_torch(array: Any, device: Any = None, copy: bool = False) -> Tensor:
+def to_torch(array: Any, device: Any, copy: bool = False) -> Tensor:
     """An array of any kind as a tensor on the device; not copied if it lies there already, unless so told."""
     import torch
 
