@@ -1,10 +1,14 @@
 """Functions in PyTorch: the same numbers as in JAX, whatever they are given, and words for what goes wrong."""
 
+import copy
 import json
 import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
+import re
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -193,6 +197,16 @@ def test_the_elites_of_a_module_are_state_dicts_whatever_order_they_started_in(s
     assert float(behaviour(policy)[0].detach()) == pytest.approx(result.best, abs=1e-5)
 
 
+def test_tied_weights_stay_tied():
+    model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    model[1].weight = model[0].weight
+    evaluator = dqd.torch_evaluator(lambda net: (net(torch.ones(2)).sum(), net[1].weight[0]), module=model)
+    x, other = solutions(3)[:, :4], copy.deepcopy(model)
+    other.load_state_dict(evaluator.unflatten(x[0]))
+    assert other[1].weight.reshape(-1).tolist() == x[0].tolist()
+    assert float(evaluator.evaluate(x)[0][0]) == pytest.approx(float(other(torch.ones(2)).sum().detach()))
+
+
 def test_named_tensors_keep_their_order_and_shapes():
     start = {"b": torch.zeros(2, 2), "a": torch.ones(()), "c": torch.full((3,), 2.0)}
 
@@ -269,6 +283,23 @@ def test_weights_that_are_searched_may_differ():
     with torch.no_grad():
         policies[1].frozen.add_(1)
     assert dqd.torch_evaluator(behaviour, module=policies[1]).weights != one
+
+
+def test_threads_do_not_meet_in_a_module():
+    def slow(model):
+        before = model.zeroth.weight.sum()
+        time.sleep(0.002)
+        return before - model.zeroth.weight.sum(), model.zeroth.bias
+
+    evaluator = dqd.torch_evaluator(slow, module=Policy())
+    with ThreadPoolExecutor(4) as threads:
+        answers = threads.map(evaluator.evaluate, solutions(40)[:, None])
+    assert {float(objective) for objective, _ in answers} == {0}
+
+
+def test_nothing_is_evaluated_to_nothing():
+    evaluator, none = dqd.torch_evaluator(score), np.zeros((0, LATENT), np.float32)
+    assert [len(part) for part in (*evaluator.evaluate(none), *evaluator.evaluate_with_jacobian(none))] == [0] * 5
 
 
 def test_it_travels():
@@ -434,14 +465,33 @@ def test_too_little_memory_is_said_with_a_way_out():
 
 
 def test_a_function_that_fails_says_so_itself():
-    with pytest.raises(IndexError, match="out of range"):
-        one(lambda z: (z.sum(dim=1), z[:2])).evaluate(solutions())
+    with pytest.raises(dqd.EvaluationError, match=r"IndexError: Dim.*given one solution; .*batched=True"):
+        illuminate(one(lambda z: (z.sum(dim=1), z[:2])))
+    with pytest.raises(dqd.EvaluationError, match=r"RuntimeError.*given a whole batch; .*one solution at a time"):
+        illuminate(one(lambda z: (z @ torch.ones(3), z[:2]), batched=True))
+
+
+def test_under_inference_mode_there_are_gradients_all_the_same():
+    evaluator = one(score)
+    with torch.inference_mode():
+        given = torch.from_numpy(solutions())
+        assert_close(evaluator.evaluate_with_jacobian(given), reference(solutions()))
+        assert_close(evaluator.evaluate(given), reference(solutions())[:2])
 
 
 def test_without_torch_one_is_told_what_to_do(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(ImportError, match=r"dqd\[torch\]"):
         one(score)
+
+
+def test_the_code_of_its_page_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "pytorch.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(blocks).replace("iterations=300", "iterations=3").replace("iteration < 10", "iteration < 3"), {})
+    assert Path("pytorch.png").exists()
 
 
 @pytest.mark.long

@@ -117,8 +117,8 @@ class TorchEvaluator:
         """Objective (b,) and measures (b, k) of solutions (b, n), computed without gradients."""
         import torch
 
-        with torch.no_grad():
-            objective, measures = self._joined(self._scores, solutions)
+        with torch.inference_mode(False), torch.no_grad():
+            objective, measures, *_ = self._joined(self._scores, solutions)
         return objective, measures
 
     def evaluate_with_jacobian(self, solutions: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,9 +135,10 @@ class TorchEvaluator:
 
         modes.check_layers(self._layers)
         rows = self.solution.cast(to_torch(solutions, self.device), self.dtype)
+        rows = rows.clone() if rows.is_inference() else rows  # those can neither be watched nor differentiated
         if not len(rows):
             return rows.new_zeros(0), rows.new_zeros(0, 0), rows.new_zeros(0, 0, rows.shape[-1])
-        with modes.explained(len(rows), self.chunk):
+        with modes.explained(len(rows), self.chunk, self.batched):
             parts = [evaluate(part) for part in rows.split(self.chunk or len(rows))]
         return parts[0] if len(parts) == 1 else tuple(map(torch.cat, zip(*parts, strict=True)))
 

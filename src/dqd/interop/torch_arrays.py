@@ -38,13 +38,13 @@ def on_one_gpu(one: Any, other: Any) -> bool:
     return len(places) == 2 and places[0] == places[1] and places[0][0] != CPU
 
 
-def to_torch(array: Any, device: Any = None, copy: bool = False) -> Tensor:
+def to_torch(array: Any, device: Any, copy: bool = False) -> Tensor:
     """An array of any kind as a tensor on the device; not copied if it lies there already, unless so told."""
     import torch
 
     if is_tensor(array):
         return array.to(device, copy=copy)
-    if on_one_gpu(array, torch.empty(0, device=device)):
+    if not isinstance(array, np.ndarray) and on_one_gpu(array, torch.empty(0, device=device)):
         tensor = torch.from_dlpack(array)
         return tensor.clone() if copy else tensor
     values = to_numpy(array)

@@ -32,6 +32,10 @@ OVERWRITING = (
     "torch_evaluator: the function overwrites the solutions it is given; use operations that return new tensors (clamp "
     "instead of clamp_, x = x + 1 instead of x += 1), or begin with x = x.clone()"
 )
+GIVEN = {  # batched or not: for those who wonder why their function fails
+    False: "the function was given one solution; torch_evaluator(function, batched=True) gives it whole batches",
+    True: "the function was given a whole batch; torch_evaluator(function) gives it one solution at a time",
+}
 DONATED = "donated buffers"  # so torch calls what a compiled function lets go of
 SIGNS = {  # in the words of torch -> in ours
     "Can't call numpy() on Tensor that requires grad": DETACHED.format(part="what goes through NumPy"),
@@ -61,7 +65,7 @@ def overwriting() -> MisuseError:
 
 
 @contextlib.contextmanager
-def explained(rows: int, chunk: int | None) -> Iterator[None]:
+def explained(rows: int, chunk: int | None, batched: bool) -> Iterator[None]:
     """Errors of torch in words that say what to do."""
     import torch
 
@@ -77,6 +81,11 @@ def explained(rows: int, chunk: int | None) -> Iterator[None]:
         for sign, words in SIGNS.items():
             if sign in str(error):
                 raise MisuseError(words) from error
+        error.add_note(GIVEN[batched])
+        raise
+    except (IndexError, TypeError, ValueError) as error:
+        if not isinstance(error, MisuseError):
+            error.add_note(GIVEN[batched])
         raise
 
 

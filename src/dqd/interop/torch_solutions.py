@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from dqd.interop.torch_arrays import to_torch
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+
+LENDING = threading.RLock()  # a module holds one solution at a time, also where threads evaluate
 
 
 @dataclass(eq=False)
@@ -154,7 +157,16 @@ class OfModule(Named):
         holder = Module()
         holder.module = self.module
         holder.forward = lambda: function(self.module)
-        return functional_call(holder, {f"module.{name}": tensor for name, tensor in self._tensors(row).items()}, ())
+        lent = {f"module.{name}": tensor for name, tensor in self._tensors(row).items()}
+        with LENDING:
+            return functional_call(holder, lent, ())
 
     def restored(self, solution: Any, device: Any) -> Any:
-        return OrderedDict(self.module.state_dict()) | super().restored(solution, device)
+        """Tensors that are tied have several names; all of them get the new value."""
+        found: OrderedDict[str, Tensor] = super().restored(solution, device)
+        first: dict[int, str] = {}
+        for name, tensor in self.module.named_parameters(remove_duplicate=False):
+            first.setdefault(id(tensor), name)
+            if first[id(tensor)] in found:
+                found[name] = found[first[id(tensor)]]
+        return OrderedDict(self.module.state_dict()) | found

@@ -92,7 +92,8 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".strip().removesuffix(":")
+    said = f"{type(error).__name__}: {error}".strip().removesuffix(":")
+    return "; ".join([said, *getattr(error, "__notes__", ())])
 
 
 def _newline(path: Path) -> str:
