@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dqd.inputs.estimates import FiniteDifferences as FiniteDifferences
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
+    from dqd.reevaluation import reevaluate as reevaluate
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
@@ -75,6 +76,7 @@ _HOMES = {
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
     "dqd.workers.workers": ("Workers",),
+    "dqd.reevaluation": ("reevaluate",),
     "dqd.result": ("Result", "Results"),
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),
