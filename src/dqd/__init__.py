@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
     from dqd.interop.torch import torch_evaluator as torch_evaluator
+    from dqd.reevaluation import reevaluate as reevaluate
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
@@ -77,6 +78,7 @@ _HOMES = {
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
     "dqd.workers.workers": ("Workers",),
+    "dqd.reevaluation": ("reevaluate",),
     "dqd.result": ("Result", "Results"),
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),

@@ -273,6 +273,17 @@ def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp
     np.testing.assert_array_equal(ours.arrays["solutions"], theirs.arrays["solutions"])
 
 
+def test_a_run_begins_with_the_elites_of_another_and_resume_knows_it(tmp_path: Path) -> None:
+    call(*CMA_MEGA, "--out", tmp_path / "first", "-q")
+    further = [*CMA_MEGA, "--seed", 1, "--archive", tmp_path / "first", "--out", tmp_path / "second", "--json", "-q"]
+    found = shown(call(*further, "--iterations", 1).stdout)
+    there = dqd.load(tmp_path / "first")
+    assert found["coverage"] >= there.coverage > 0
+    assert (dqd.load(tmp_path / "second").found == 0).sum() > len(there) / 2
+    assert shown(call("resume", tmp_path / "second", "--iterations", 2, "--json", "-q").stdout)["iterations"] == 2
+    assert "no such run or file" in call(*CMA_MEGA, "--archive", tmp_path / "none", code=1).stderr
+
+
 def test_changed_settings_are_wrong_usage_and_named(tmp_path: Path) -> None:
     call(*CMA_MEGA, "--out", tmp_path / "run", "-q")
     answer = call(*CMA_MEGA, "--out", tmp_path / "run", "--seed", 3, "--set", "sigma=2", code=2).stderr

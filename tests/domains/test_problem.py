@@ -89,3 +89,9 @@ def test_any_domain_may_judge_and_the_precision_of_the_archive_stays():
     assert again.solutions.dtype == again.objective.dtype == jnp.float64
     assert_allclose(again.objective, [1.0, 1 / 3], rtol=1e-15)
     np.testing.assert_array_equal(again.cell, archive.elites.cell)
+
+
+def test_an_elite_that_any_judge_finds_infeasible_is_dropped():
+    judges = [FunctionDomain(lambda x, least=least: (x[1], x[:1], x[0] > least)) for least in (0.0, 1.0)]
+    again = rejudged(found([[0.5, 1.0], [1.5, 2.0]]), judges).elites
+    assert again.objective.tolist() == [2.0]

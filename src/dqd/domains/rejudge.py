@@ -51,25 +51,45 @@ def rejudged(
         >>> len(archive), len(again), float(again.best)
         (2, 1, 11.0)
     """
+    size = min(rows, max(len(archive), 1))
+
+    def mean(solutions: np.ndarray) -> Evaluation:
+        said = mean_evaluation(judges, jnp.asarray(filled(solutions, size)))
+        return jax.tree.map(lambda part: part[: len(solutions)], said)
+
+    return judged_by(archive, mean, rows=rows, say=say)
+
+
+def judged_by(
+    archive: Archive,
+    evaluate: Callable[[np.ndarray], Evaluation],
+    *,
+    rows: int = ROWS,
+    say: Callable[[int, int], None] = lambda done, total: None,
+) -> Archive:
+    """The same by whatever evaluates solutions (b, n), at most `rows` of them at once."""
     elites, dtype = archive.elites, archive.solutions.dtype
     tessellation = jax.tree.map(jnp.array, archive.tessellation)  # a copy: to be donated
     judged = Archive.empty(
         tessellation, archive.solutions.shape[1], qd_score_offset=archive.qd_score_offset, dtype=dtype
     )
-    done = 0
-    for batch, count in batches(elites.solutions, rows):
-        evaluation = jax.tree.map(lambda part, count=count: part[:count], mean_evaluation(judges, batch))
-        found = elites.found[done : done + count]
-        judged = _add(judged, batch[:count], evaluation.astype(dtype), found)
-        done += count
-        say(done, len(elites))
+    for start in range(0, len(elites), rows):
+        piece = slice(start, start + rows)
+        solutions = elites.solutions[piece]
+        judged = _add(judged, solutions, evaluate(solutions).astype(dtype), elites.found[piece])
+        say(start + len(solutions), len(elites))
     return judged
 
 
 def mean_evaluation(judges: Sequence[Domain], solutions: Array) -> Evaluation:
-    """What the judges say of a batch (b, n) on average, as NumPy arrays of float64."""
-    said = [_evaluate(judge, solutions) for judge in judges]
-    return jax.tree.map(lambda *parts: np.mean(parts, axis=0, dtype=np.float64), *said)
+    """What the judges say of a batch (b, n) on average, as NumPy arrays of float64; all must find it feasible."""
+    said = [jax.device_get(_evaluate(judge, solutions)) for judge in judges]
+    flags = [each.feasible for each in said if each.feasible is not None]
+    means: Any = {
+        name: np.mean([getattr(each, name) for each in said], axis=0, dtype=np.float64)
+        for name in ("objective", "measures")
+    }
+    return Evaluation(**means, feasible=jnp.all(jnp.stack(flags), axis=0) if flags else None)
 
 
 def batches(solutions: Any, size: int) -> Iterator[tuple[Array, int]]:

@@ -146,11 +146,15 @@ def evaluator(
             'evaluator: jacobian: expected a function of a batch (b, n), "fd", "es", or an estimate such as '
             f"dqd.EvolutionStrategies(samples=100), got {jacobian!r}"
         )
-    if isinstance(repetitions, bool) or not isinstance(repetitions, int | np.integer) or repetitions < 1:
-        raise ValueError(f"evaluator: repetitions: expected a whole number, at least 1, got {repetitions!r}")
+    check_repetitions("evaluator", repetitions)
     estimate = jacobian if isinstance(jacobian, Estimate) else None
     single = BatchFunction(function, None if isinstance(jacobian, Estimate) else jacobian)
     return single if estimate is None and repetitions == 1 else Sampled(single, estimate, int(repetitions))
+
+
+def check_repetitions(call: str, repetitions: Any) -> None:
+    if isinstance(repetitions, bool) or not isinstance(repetitions, int | np.integer) or repetitions < 1:
+        raise ValueError(f"{call}: repetitions: expected a whole number, at least 1, got {repetitions!r}")
 
 
 # What an evaluator said -----------------------------------------------------------------------------------------------
