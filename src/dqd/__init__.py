@@ -83,8 +83,9 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {  # what every emitter must keep; how a run lies on disk
+_MODULES = {  # what every emitter must keep; figures; how a run lies on disk
     "conformance": "dqd.conformance",
+    "plot": "dqd.figures.plot",
     "record": "dqd.storage.record",
 }
 __all__ = sorted(_HOME_OF)

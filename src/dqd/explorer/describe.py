@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dqd.explorer import compare, words
+from dqd.explorer import compare
+from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.tessellations.grid import Grid
 
@@ -31,14 +32,14 @@ def run(library: Library, place: Place) -> dict[str, Any]:
 
 def shape(archive: SavedArchive) -> dict[str, Any]:
     """The archive's cells and sizes, and what its measures are called."""
-    tessellation, measures = archive.tessellation, archive.tessellation.num_measures
+    tessellation = archive.tessellation
     return {
         "elites": len(archive),
         "cells": tessellation.num_cells,
         "numbers": None if archive.solutions is None else archive.solutions.shape[1],
         "dtype": None if archive.solutions is None else str(archive.solutions.dtype),
         "kind": words.kind(archive.config),
-        "labels": words.measures(archive.config, measures),
+        "labels": list(archive.labels),
         "tessellation": tessellation.kind,
         "grid": _grid(tessellation) if isinstance(tessellation, Grid) else None,
         "qd_score_offset": archive.qd_score_offset,

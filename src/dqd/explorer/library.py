@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dqd.explorer import activity, atlas, describe, page, words
+from dqd.explorer import activity, atlas, describe, page
 from dqd.explorer.compare import METRICS, Trial
 from dqd.explorer.places import Place, find, lies_below
-from dqd.explorer.thumbnails import thumbnail
+from dqd.figures.thumbnails import thumbnail
 from dqd.safe import UnreadableError, load_safetensors
 from dqd.safe.files import load_bytes
+from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.saved.load import load
 from dqd.storage import record
@@ -94,7 +95,9 @@ class Library:
         return self._archives.get((place, self.stamp(place)), lambda: self._load(place))
 
     def thumbnail(self, place: Place) -> np.ndarray:
-        return self._thumbnails.get((place, self.stamp(place)), lambda: thumbnail(self.archive(place)))
+        return self._thumbnails.get(
+            (place, self.stamp(place)), lambda: thumbnail(self.archive(place).arrays(solutions=False))
+        )
 
     def curves(self, place: Place) -> dict[str, Any]:
         """How the metrics went: columns of numbers over the iterations, and the seconds at some of them."""
