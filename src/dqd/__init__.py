@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.explorer.show import show as show
     from dqd.illumination import illuminate as illuminate
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
@@ -69,6 +70,7 @@ _HOMES = {
         "random_sampling",
         "replicate",
     ),
+    "dqd.explorer.show": ("show",),
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
     "dqd.workers.workers": ("Workers",),

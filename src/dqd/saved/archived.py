@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,13 @@ class Archived:
         if path is not None:
             draw.save(axes, path)
         return axes
+
+    def show(self, *, solutions: bool = True, height: int = 820) -> Any:
+        """The explorer's page of it: at the end of a notebook's cell in a frame, elsewhere in a file, which is named.
+
+        `solutions=False` makes it smaller; `height` is the frame's, in pixels; `show().save("page.html")` keeps it.
+        """
+        return importlib.import_module("dqd").show(self, solutions=solutions, height=height)  # by the front door
 
     def _repr_html_(self) -> str:
         from dqd.figures.card import card
