@@ -4,7 +4,6 @@ The small generator and its classifier come with the package. docs/latent.md tel
 """
 
 import dqd
-from dqd.figures import collage, draw
 from dqd.latent.problems import digits
 
 problem = digits.build(objective="digit-5", measures=("width", "slant"), resolution=40)
@@ -18,6 +17,6 @@ result = dqd.illuminate(
 )
 print(f"coverage {result.coverage:.1f} %, best {result.best:.2f}")
 
-figure = collage.collage(result.archive.arrays(), problem.domain.render, labels=problem.labels[1:], pixels=64)
-draw.save(figure, "digits.png")
+picture = dqd.plot.collage(result, problem.domain.render, labels=problem.labels[1:], pixels=64)
+picture.figure.savefig("digits.png")
 print("picture: digits.png")

@@ -6,7 +6,6 @@ Scores are differentiable functions of images. The scores of the digits stay; th
 import jax.numpy as jnp
 
 import dqd
-from dqd.figures import collage, draw
 from dqd.latent.problems import digits
 from dqd.types import pytree, replace, static
 
@@ -38,5 +37,5 @@ if __name__ == "__main__":
     eights = problem("digit-8")
     result = dqd.illuminate(eights, dqd.cma_mega(sigma=0.5), iterations=500, progress=False)
     print(f"coverage {result.coverage:.1f} %, best {result.best:.2f}")
-    picture = collage.collage(result.archive.arrays(), eights.domain.render, labels=eights.labels[1:])
-    draw.save(picture, "eights.png")
+    picture = dqd.plot.collage(result, eights.domain.render, labels=eights.labels[1:])
+    picture.figure.savefig("eights.png")

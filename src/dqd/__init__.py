@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.explorer.show import show as show
     from dqd.illumination import illuminate as illuminate
     from dqd.inputs.estimates import EvolutionStrategies as EvolutionStrategies
     from dqd.inputs.estimates import FiniteDifferences as FiniteDifferences
@@ -75,6 +76,7 @@ _HOMES = {
         "random_sampling",
         "replicate",
     ),
+    "dqd.explorer.show": ("show",),
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),
     "dqd.workers.workers": ("Workers",),
@@ -90,8 +92,9 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {  # what every emitter must keep; how a run lies on disk
+_MODULES = {  # what every emitter must keep; figures; how a run lies on disk
     "conformance": "dqd.conformance",
+    "plot": "dqd.figures.plot",
     "record": "dqd.storage.record",
 }
 __all__ = sorted(_HOME_OF)

@@ -14,21 +14,23 @@ import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
-from dqd.archives.elites import Elites
 from dqd.archives.metrics import Metrics
 from dqd.inputs.layout import Layout
 from dqd.runners.snapshot import ROWS, Snapshot, Snapshots, settings
+from dqd.saved.archive import SavedArchive
+from dqd.saved.archived import Archived
+from dqd.saved.elites import Elites
 from dqd.storage import record
 from dqd.storage.settings import with_about
 from dqd.types import PyTree
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
 @dataclass(eq=False, repr=False)
-class Result(Snapshot):
+class Result(Snapshot, Archived):
     """One finished search: the archive and how it was found.
 
     Of a problem whose scores are provisional, the archive is the one that its final judges leave; what the search
@@ -58,30 +60,31 @@ class Result(Snapshot):
         """Share of the finite evaluations whose measures lay outside the grid."""
         return self.state.tally.outside / max(self.state.tally.finite, 1)
 
+    def retrieve(self, measures: Any) -> Elites:
+        """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
+        return self.archive.retrieve(measures)
+
     def solution(self, measures: Any) -> PyTree:
         """The elite in the cell of these measures, shaped like x0."""
         found = self.archive.retrieve(measures)
         if len(found) != 1:
-            raise ValueError(
-                f"measures: expected those of one cell, got {len(found)} rows; archive.retrieve takes many"
-            )
+            raise ValueError(f"measures: expected those of one cell, got {len(found)} rows; retrieve takes many")
         if not found.occupied[0]:
             raise KeyError(f"no elite in the cell of measures {np.asarray(measures).tolist()}")
         return self.layout.unflatten(found.solutions[0])
 
     def best_solution(self) -> PyTree:
         """The elite with the best objective, shaped like x0."""
-        if not len(self.elites):
-            raise KeyError("the archive is empty")
-        return self.layout.unflatten(self.elites.solutions[np.argmax(self.elites.objective)])
+        return self.layout.unflatten(self.archive.best_solution())
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per elite: cell, objective, measure_0..., solution_0..., found."""
         return self.archive.to_pandas()
 
-    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
-        """Heat map of the archive; written to `path` if one is given. Returns the matplotlib figure."""
-        return self.archive.to_numpy().plot(path, **options)
+    def to_numpy(self, solutions: bool = True) -> SavedArchive:
+        """The archive with its settings and metrics, as `dqd.load` reads them from disk."""
+        config = {**self._config(), "summary": self.summary()}
+        return dataclasses.replace(self.archive.to_numpy(solutions), config=config, metrics=list(self.rows(ROWS)))
 
     def save(
         self,
@@ -146,6 +149,15 @@ class Results(Snapshots, Sequence[Result]):
         """Best objective of every seed."""
         return np.asarray(self._metrics.best)
 
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean objective of the elites of every seed."""
+        return np.asarray(self._metrics.mean)
+
+    def best_solution(self) -> PyTree:
+        """The best elite of all seeds, shaped like x0."""
+        return self[int(np.argmax(self.best))].best_solution()
+
     @cached_property
     def _metrics(self) -> Metrics:
         return jax.vmap(lambda archive: archive.metrics)(self.state.archive)
@@ -157,5 +169,22 @@ class Results(Snapshots, Sequence[Result]):
         del config["seed"]
         return record.write_run(folder, first.iterations, config, self.summary(), self.files())
 
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
+        """The maps of all seeds side by side, written to `path` if one is given; options as for `dqd.plot.maps`."""
+        from dqd.figures import draw, plot
+
+        axes = plot.maps(self, **options)
+        if path is not None:
+            draw.save(axes, path)
+        return axes
+
+    def _repr_html_(self) -> str:
+        from dqd.figures.card import cards
+
+        return cards(self)
+
     def __repr__(self) -> str:
-        return f"Results(seeds={self.seeds}, qd_score={self.qd_score.round(3).tolist()})"
+        figures = (
+            f"qd_score={self.qd_score.mean():.4g}, coverage={self.coverage.mean():.2f} %, best={self.best.max():.4g}"
+        )
+        return f"Results({len(self)} seeds, {figures}, seconds={self.seconds:.2f})"

@@ -12,7 +12,7 @@ from explorer.samples import archive, commit, make_run, metrics, served, summary
 from typer.testing import CliRunner
 
 from dqd.cli import app
-from dqd.explorer import describe, thumbnails
+from dqd.explorer import describe
 from dqd.explorer.library import Library, NotThereError
 from dqd.explorer.places import find
 from dqd.safe import load_safetensors
@@ -136,16 +136,6 @@ def test_whole_numbers_that_need_more_than_32_bits_become_floats():
     narrow = describe.narrow({"found": np.array([1, 2**40]), "cell": np.array([1, 2])})
     assert narrow["found"].dtype == np.float64
     assert narrow["cell"].dtype == np.int32
-
-
-def test_a_thumbnail_is_small_and_shows_the_best_of_what_lies_under_a_pixel():
-    small = thumbnails.thumbnail(archive((200, 90), filled=0.5))
-    assert small.shape == (thumbnails.SIDE, thumbnails.SIDE)
-    saved = archive((5, 3, 4), filled=0.4)
-    picture = thumbnails.thumbnail(saved)
-    across, up, _ = np.unravel_index(saved.cell[np.argmax(saved.objective)], (5, 3, 4))
-    assert picture.shape == (3, 5)
-    assert picture[up, across] == 254
 
 
 def test_runs_of_others_cannot_upset_the_list(tmp_path):

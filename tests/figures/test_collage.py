@@ -55,16 +55,6 @@ def test_every_image_lies_in_its_block():
     assert mosaic[4, 12].tolist() == [int(draw.EMPTY[1:3], 16)] * 3
 
 
-def test_it_is_written_as_a_picture(tmp_path):
-    found = arrays([0, 5, 18], [1.0, 2.0, 3.0])
-    figure = collage.collage(
-        found, lambda x: np.zeros((len(x), 4, 4, 3), np.uint8), labels=("left to right", "bottom to top"), pixels=16
-    )
-    assert figure.axes[0].get_xlabel() == "left to right"
-    assert figure.axes[0].get_ylabel() == "bottom to top"
-    assert draw.save(figure, tmp_path / "collage.png", dpi=50).stat().st_size > 1000
-
-
 def test_an_image_replaces_a_link_and_leaves_what_it_led_to(tmp_path):
     (tmp_path / "ours").write_text("precious")
     (tmp_path / "image.png").symlink_to(tmp_path / "ours")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas
@@ -67,7 +68,9 @@ def test_an_archive_without_elites_keeps_its_grid(tmp_path, suffix):
     assert_same(archive.to_numpy(), back)
     assert (len(back), back.coverage, back.best, back.qd_score) == (0, 0, -math.inf, 0)
     assert math.isnan(back.mean)
-    assert back.retrieve([0, 0]).tolist() == [-1]
+    assert back.retrieve([0, 0]).occupied.tolist() == [False]
+    with pytest.raises(KeyError, match="empty"):
+        back.best_solution()
 
 
 def test_every_float32_survives_csv(tmp_path):
@@ -124,15 +127,52 @@ def test_a_saved_archive_becomes_one_of_a_search_again(run):
         dqd.Archive.from_numpy(made(solutions=False))
 
 
-def test_retrieve_agrees_with_the_archive_it_came_from(run):
-    _, result = run
-    saved = result.archive.to_numpy()
+def test_a_saved_archive_a_live_one_and_a_result_answer_alike(run):
+    folder, result = run
+    saved, live = dqd.load(folder), result.archive
     asked = np.random.default_rng(0).uniform(-4, 4, (500, 2)).astype(np.float32)
-    rows, found = saved.retrieve(asked), result.archive.retrieve(asked)
-    np.testing.assert_array_equal(rows >= 0, found.occupied)
-    np.testing.assert_array_equal(saved.solutions[rows[rows >= 0]], found.solutions[found.occupied])
+    expected = live.retrieve(asked)
+    assert 0 < expected.occupied.sum() < 500
+    for each in (saved, result, live.to_numpy()):
+        found = each.retrieve(asked)
+        for name in ("cell", "occupied", "objective"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        for name in ("solutions", "measures", "found"):
+            np.testing.assert_array_equal(
+                getattr(found, name)[found.occupied], getattr(expected, name)[expected.occupied]
+            )
+        np.testing.assert_array_equal(each.best_solution(), live.best_solution())
+        np.testing.assert_array_equal(each.elites.cell, live.elites.cell)
+        assert each.best == float(live.best)
+        assert each.coverage == pytest.approx(live.coverage, rel=1e-6)
+        assert each.qd_score == pytest.approx(live.qd_score, rel=1e-6)
+        assert each.mean == pytest.approx(live.mean, rel=1e-6)
     with pytest.raises(ValueError, match=r"\(batch, 2\), got \(3,\)"):
         saved.retrieve([1, 2, 3])
+
+
+def test_a_result_in_arrays_is_what_its_folder_holds(run):
+    folder, result = run
+    assert_same(result.to_numpy(), dqd.load(folder))
+    held, there = result.to_numpy(), dqd.load(folder)
+    assert held.config["emitter"] == there.config["emitter"]
+    times = ("seconds", "compile_seconds")
+    ours, theirs = ({**each.config["summary"], **dict.fromkeys(times)} for each in (held, there))
+    assert ours == theirs
+    assert held.metrics == there.metrics
+    assert held.to_numpy(solutions=False).qd_score == there.qd_score
+    assert result.to_numpy(solutions=False).solutions is None
+
+
+def test_what_is_printed_of_an_archive_is_one_line(run):
+    _, result = run
+    for each in (result, result.archive, result.to_numpy()):
+        assert "\n" not in repr(each)
+        assert f"qd_score={result.qd_score:.4g}, coverage={result.coverage:.2f} %, best={result.best:.4g}" in repr(each)
+    several = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), result.archive)
+    traced = []
+    jax.eval_shape(lambda archive: traced.append(repr(archive)), result.archive)
+    assert [repr(several), *traced] == ["Archive(cells=30)"] * 2
 
 
 def test_pandas_reads_the_tables_without_us(tmp_path):

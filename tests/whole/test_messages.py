@@ -202,7 +202,7 @@ MISTAKES = [
     # What was found, and names
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
     (lambda: run(iterations=0).archive.retrieve([0.0, np.nan]), ValueError, ["measures", "finite"]),
-    (lambda: run().solution([[0.0, 0.0], [1.0, 1.0]]), ValueError, ["measures", "2 rows", "archive.retrieve"]),
+    (lambda: run().solution([[0.0, 0.0], [1.0, 1.0]]), ValueError, ["measures", "2 rows", "retrieve takes many"]),
     (lambda: run(iterations=0).solution([0.0, 0.0]), KeyError, ["no elite", "0.0"]),
     (lambda: Archive.empty(GRID, 3).sample(None, 1), ValueError, ["sample", "empty"]),
     (lambda: dqd.cma_megaa, AttributeError, ["cma_megaa", "did you mean 'cma_mega'"]),

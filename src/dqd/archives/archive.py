@@ -18,13 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.elites import Elites
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart
-from dqd.saved.archive import SavedArchive
+from dqd.saved.archive import SavedArchive, checked_measures
+from dqd.saved.archived import Archived
+from dqd.saved.elites import Elites
 from dqd.tessellations import kinds
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
@@ -49,7 +50,7 @@ class Verdict:
 
 
 @pytree
-class Archive:
+class Archive(Archived):
     """Per-cell arrays over a tessellation. Frozen: `add` returns a new archive."""
 
     tessellation: Tessellation
@@ -140,6 +141,21 @@ class Archive:
     @property
     def metrics(self) -> Metrics:
         return self.metrics_of(self.standing)
+
+    @property
+    def qd_score(self) -> float:
+        """Sum of (objective - offset) over the occupied cells, divided by the number of all cells."""
+        return float(self.metrics.qd_score)
+
+    @property
+    def coverage(self) -> float:
+        """Occupied cells in percent."""
+        return float(self.metrics.coverage)
+
+    @property
+    def mean(self) -> float:
+        """Mean objective of the elites; NaN if there is none."""
+        return float(self.metrics.mean)
 
     def metrics_of(self, standing: Standing) -> Metrics:
         """The metrics at some time, or at many, of this archive."""
@@ -240,30 +256,35 @@ class Archive:
 
     def retrieve(self, measures: Any) -> Elites:
         """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
-        rows = np.atleast_2d(np.asarray(measures, self.measures.dtype))
-        if rows.ndim != 2 or rows.shape[1] != self.tessellation.num_measures:
-            raise ValueError(f"measures: expected (batch, {self.tessellation.num_measures}), got {np.shape(measures)}")
-        if not np.isfinite(rows).all():
-            raise ValueError("measures: expected finite numbers, got NaN or infinity")
-        cells = self.tessellation.index_of(rows)
+        cells = self.tessellation.index_of(checked_measures(measures, self.measures))
         return self._elites(cells, np.asarray(self.objective)[cells] > -np.inf)
 
-    def to_numpy(self) -> SavedArchive:
+    def best_solution(self) -> np.ndarray:
+        """The solution of the elite with the best objective."""
+        if not len(self):
+            raise KeyError("the archive is empty")
+        return np.asarray(self.solutions[int(jnp.argmax(self.objective))])
+
+    def to_numpy(self, solutions: bool = True) -> SavedArchive:
         """The elites and the grid as NumPy arrays, as `dqd.load` reads them from disk."""
-        elites = self.elites
+        cells = np.flatnonzero(np.asarray(self.objective) > -np.inf)
+
+        def rows(field: Array) -> np.ndarray:
+            return np.asarray(field)[cells]
+
         return SavedArchive(
-            elites.cell.astype(np.int32),
-            elites.objective,
-            elites.measures,
-            elites.solutions,
-            elites.found,
+            cells.astype(np.int32),
+            rows(self.objective),
+            rows(self.measures),
+            rows(self.solutions) if solutions else None,
+            rows(self.found),
             kinds.from_arrays(self.tessellation.arrays()),
             float(self.qd_score_offset),
         )
 
     def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
         """The elites and the grid as the arrays of a record."""
-        arrays = self.to_numpy().arrays(solutions)
+        arrays = self.to_numpy(solutions).arrays()
         del arrays["qd_score_offset"]  # stands in the settings
         return arrays
 
@@ -273,7 +294,7 @@ class Archive:
 
     def save(self, path: str | os.PathLike[str], *, solutions: bool = True) -> Path:
         """Write a file that `dqd.load` reads: .parquet, .csv, .npz or .safetensors."""
-        return self.to_numpy().save(path, solutions=solutions)
+        return self.to_numpy(solutions).save(path, solutions=solutions)
 
     def _elites(self, cells: np.ndarray, occupied: np.ndarray) -> Elites:
         fields = (self.solutions, self.objective, self.measures, self.found)
@@ -281,6 +302,13 @@ class Archive:
 
     def __len__(self) -> int:
         return int(self.count)
+
+    def __repr__(self) -> str:
+        cells = f"cells={self.num_cells:,}"
+        if isinstance(self.count, jax.core.Tracer) or np.ndim(self.count):  # in a program, or of several seeds
+            return f"Archive({cells})"
+        figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={float(self.best):.4g}"
+        return f"Archive({figures}, elites={len(self):,}, {cells})"
 
 
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:

@@ -106,12 +106,10 @@ Next: dqd run --domain lsi-digits --objective digit-8 --measure width --measure 
 def draw_arm(result: Result, out: Path) -> None:
     """Heat map and poses."""
     from dqd.figures import draw, panels
-    from dqd.storage import record
 
-    arrays = record.read(out).arrays
-    panel = panels.heatmap(arrays, x_label="hand, x", y_label="hand, y", value_label="objective (100: angles equal)")
-    draw.save(draw.heatmap(panel, title=f"{len(result.elites):,} poses of an arm"), out / "heatmap.png")
-    draw.save(draw.poses(panels.arm_poses(arrays, 4)), out / "poses.png")
+    title = f"{len(result.elites):,} poses of an arm"
+    result.plot(out / "heatmap.png", title=title, objective="objective (100: angles equal)")
+    draw.save(draw.poses(panels.arm_poses(result.archive.arrays(), 4)), out / "poses.png")
 
 
 def save(result: Result, out: Path, domain: str) -> None:

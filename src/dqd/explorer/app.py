@@ -9,9 +9,10 @@ from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.responses import JSONResponse, Response
 from safetensors.numpy import save
 
-from dqd.explorer import describe, page, words
+from dqd.explorer import describe, page
 from dqd.explorer.library import ERRORS, Library, NotThereError
 from dqd.explorer.places import Place
+from dqd.saved import words
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOST_CELLS = 4_096  # whose solutions one request may ask for

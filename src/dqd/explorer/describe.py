@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dqd.explorer import compare, words
+from dqd.explorer import activity, compare
+from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.tessellations.grid import Grid
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from dqd.explorer.places import Place
 
 COUNT = 2**31
+FIGURES = ("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds")
+NOTHING = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
 
 
 def run(library: Library, place: Place) -> dict[str, Any]:
@@ -29,16 +33,67 @@ def run(library: Library, place: Place) -> dict[str, Any]:
     }
 
 
+def alone(archive: SavedArchive, name: str) -> dict[str, Any]:
+    """The same of an archive that no folder holds."""
+    figures = of_config(archive.config) if "summary" in archive.config else of_file(archive)
+    return {
+        "id": "this",
+        "name": name,
+        "kind": "file",
+        "stamp": "",
+        "changed": None,
+        **figures,
+        "archive": {**shape(archive), "pictures": 0},
+        "settings": {name: value for name, value in archive.config.items() if name != "summary"},
+        "summary": archive.config.get("summary", {}),
+    }
+
+
+def of_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings and the summary of a run say of it."""
+    summary = config["summary"]
+    return {
+        "domain": words.domain(config),
+        "algorithm": words.algorithm(config),
+        "seed": _number(summary.get("seed")),
+        "planned": _number(config.get("iterations")),
+        **{name: _number(summary.get(name)) for name in FIGURES},
+        "state": activity.ended(config),
+        "why": words.text(summary.get("stopped")),
+    }
+
+
+def of_file(archive: SavedArchive) -> dict[str, Any]:
+    """What there is to say of an archive without a run."""
+    figures = {"qd_score": archive.qd_score, "coverage": archive.coverage, "best": archive.best, "mean": archive.mean}
+    return {**NOTHING, **figures, "state": "finished", "why": ""}
+
+
+def curves(metrics: Sequence[Mapping[str, Any]], timings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How the metrics went: columns of numbers over the iterations, and the seconds at some of them."""
+    return {"metrics": _columns(metrics), "timings": _columns(timings)}
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Lines of one shape as columns of numbers."""
+    names = [name for name, value in (rows[0] if rows else {}).items() if isinstance(value, int | float)]
+    return {name: [_number(row.get(name)) for row in rows] for name in names}
+
+
+def _number(value: Any) -> float | None:
+    return words.finite(float(value)) if isinstance(value, int | float) else None
+
+
 def shape(archive: SavedArchive) -> dict[str, Any]:
     """The archive's cells and sizes, and what its measures are called."""
-    tessellation, measures = archive.tessellation, archive.tessellation.num_measures
+    tessellation = archive.tessellation
     return {
         "elites": len(archive),
         "cells": tessellation.num_cells,
         "numbers": None if archive.solutions is None else archive.solutions.shape[1],
         "dtype": None if archive.solutions is None else str(archive.solutions.dtype),
         "kind": words.kind(archive.config),
-        "labels": words.measures(archive.config, measures),
+        "labels": list(archive.labels),
         "tessellation": tessellation.kind,
         "grid": _grid(tessellation) if isinstance(tessellation, Grid) else None,
         "qd_score_offset": archive.qd_score_offset,

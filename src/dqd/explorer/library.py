@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dqd.explorer import activity, atlas, describe, page, words
+from dqd.explorer import activity, atlas, describe, page
 from dqd.explorer.compare import METRICS, Trial
 from dqd.explorer.places import Place, find, lies_below
-from dqd.explorer.thumbnails import thumbnail
+from dqd.figures.thumbnails import thumbnail
 from dqd.safe import UnreadableError, load_safetensors
 from dqd.safe.files import load_bytes
+from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.saved.load import load
 from dqd.storage import record
@@ -94,7 +95,9 @@ class Library:
         return self._archives.get((place, self.stamp(place)), lambda: self._load(place))
 
     def thumbnail(self, place: Place) -> np.ndarray:
-        return self._thumbnails.get((place, self.stamp(place)), lambda: thumbnail(self.archive(place)))
+        return self._thumbnails.get(
+            (place, self.stamp(place)), lambda: thumbnail(self.archive(place).arrays(solutions=False))
+        )
 
     def curves(self, place: Place) -> dict[str, Any]:
         """How the metrics went: columns of numbers over the iterations, and the seconds at some of them."""
@@ -179,11 +182,11 @@ class Library:
     def _summary(self, place: Place) -> dict[str, Any]:
         try:
             if not place.is_run:
-                return _of_file(self.archive(place))
-            return _of_config(self._read(place, lambda checkpoint: checkpoint.config))
+                return describe.of_file(self.archive(place))
+            return describe.of_config(self._read(place, lambda checkpoint: checkpoint.config))
         except ERRORS as error:
             began = place.is_run and not record.step_folders(place.home)
-            return {**NOTHING, "state": "stopped" if began else "broken", "why": self.said(error)}
+            return {**describe.NOTHING, "state": "stopped" if began else "broken", "why": self.said(error)}
 
     def _load(self, place: Place) -> SavedArchive:
         self._check_links(place)
@@ -236,37 +239,4 @@ class _Cache:
 def _curves(checkpoint: Checkpoint) -> dict[str, Any]:
     timed = any(name.endswith(record.TIMINGS) for name in checkpoint.manifest["files"])
     timings = checkpoint.lines(record.TIMINGS) if timed else []
-    return {"metrics": _columns(checkpoint.lines(record.METRICS)), "timings": _columns(timings)}
-
-
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Lines of one shape as columns of numbers."""
-    names = [name for name, value in (rows[0] if rows else {}).items() if isinstance(value, int | float)]
-    return {name: [_number(row.get(name)) for row in rows] for name in names}
-
-
-def _number(value: Any) -> float | None:
-    return words.finite(float(value)) if isinstance(value, int | float) else None
-
-
-FIGURES = ("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds")
-
-NOTHING = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
-
-
-def _of_config(config: dict[str, Any]) -> dict[str, Any]:
-    summary = config["summary"]
-    return {
-        "domain": words.domain(config),
-        "algorithm": words.algorithm(config),
-        "seed": _number(summary.get("seed")),
-        "planned": _number(config.get("iterations")),
-        **{name: _number(summary.get(name)) for name in FIGURES},
-        "state": activity.ended(config),
-        "why": words.text(summary.get("stopped")),
-    }
-
-
-def _of_file(archive: SavedArchive) -> dict[str, Any]:
-    figures = {"qd_score": archive.qd_score, "coverage": archive.coverage, "best": archive.best, "mean": archive.mean}
-    return {**NOTHING, **figures, "state": "finished", "why": ""}
+    return describe.curves(checkpoint.lines(record.METRICS), timings)

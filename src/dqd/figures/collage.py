@@ -1,20 +1,18 @@
 """The collage: the archive as a grid of pictures, in each block the image of its best elite, over the two measures.
 
-`blocks` chooses elites, a renderer makes their images, `draw` puts them together. NumPy in, a figure out.
+`blocks` chooses elites, a renderer makes their images, `draw` puts them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from PIL import Image
 
-from dqd.figures.draw import EMPTY, STYLE, name
+from dqd.figures.draw import EMPTY, name
 from dqd.figures.panels import Arrays
 from dqd.storage.durable import replace_file
 from dqd.tessellations import Raster, kinds
@@ -60,35 +58,26 @@ def _elite_of_pixels(arrays: Arrays) -> Raster:
     return Raster(elite[cells], extent)
 
 
-def collage(
-    arrays: Arrays,
-    render: Callable[[np.ndarray], np.ndarray],
-    *,
-    labels: tuple[str, ...] = ("measure 0", "measure 1"),
-    title: str | None = None,
-    columns: int = 8,
-    rows: int = 8,
-    pixels: int = 192,
-) -> Figure:
-    """The figure of an archive. `render` makes images (b, h, w, 3) of bytes from solutions; pixels: of a block."""
-    chosen = blocks(arrays, columns, rows)
-    images = render(arrays["solutions"][chosen.elite[chosen.elite >= 0]])
-    return draw(chosen, images, labels=labels, title=title, pixels=pixels)
+def size(chosen: Blocks) -> tuple[float, float]:
+    """Width and height on paper, with room for the names of the axes."""
+    rows, columns = chosen.elite.shape
+    return INCHES * columns + 0.6, INCHES * rows + 0.6
 
 
 def draw(
-    chosen: Blocks, images: np.ndarray, *, labels: tuple[str, ...], title: str | None = None, pixels: int = 192
-) -> Figure:
-    """Images of the chosen elites, in their order, as one picture with axes."""
+    chosen: Blocks,
+    images: np.ndarray,
+    axes: Axes,
+    *,
+    labels: tuple[str, ...],
+    title: str | None = None,
+    pixels: int = 192,
+) -> None:
+    """Images of the chosen elites, in their order, as one picture; `pixels` of each block."""
     rows, columns = chosen.elite.shape
-    with matplotlib.rc_context(STYLE):
-        size = (INCHES * columns + 0.6, INCHES * rows + 0.6)
-        figure = Figure(figsize=size, layout="constrained", dpi=pixels / INCHES)
-        axes = figure.add_subplot()
-        axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
-        axes.set_box_aspect(rows / columns)
-        name(axes, labels[0], labels[1], title)
-    return figure
+    axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
+    axes.set_box_aspect(rows / columns)
+    name(axes, labels[0], labels[1], title)
 
 
 def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:

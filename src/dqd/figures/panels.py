@@ -6,22 +6,25 @@ solutions, and those of the tessellation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dqd.figures import arm
-from dqd.tessellations import kinds
+from dqd.tessellations import Grid, Raster, Tessellation, kinds
 
 Arrays = Mapping[str, np.ndarray]
+BINS = 50  # along each axis, where cells are neither a grid nor drawn by pixels
+MOST_PAIRED = 8  # measures
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The objective over measure space: measure 0 to the right, measure 1 upward. One measure gives a single row."""
+    """The objective over one measure (a single row) or two of them, one to the right and one upward."""
 
-    matrix: np.ndarray  # (cells of measure 1, cells of measure 0), NaN where a cell is empty
+    matrix: np.ndarray  # (rows, columns) row 0 at the bottom, NaN where a cell is empty
     extent: tuple[float, float, float, float]  # left, right, bottom, top
     num_measures: int
     x_label: str
@@ -38,15 +41,124 @@ class Poses:
     reach: float  # length of the stretched arm
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Maps over every two measures, the best over all others."""
+
+    maps: dict[tuple[int, int], HeatMap]  # (row, column): measure `row` upward, measure `column` to the right
+    labels: tuple[str, ...]
+    value_label: str
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Elites as lines across the measures, the best one last."""
+
+    heights: np.ndarray  # (elites, k) from 0 to 1 along each measure
+    objective: np.ndarray  # (elites,)
+    ranges: tuple[tuple[float, float], ...]  # what 0 and 1 mean, for each measure
+    labels: tuple[str, ...]
+    value_label: str
+
+
 def heatmap(
-    arrays: Arrays, *, x_label: str = "measure 0", y_label: str = "measure 1", value_label: str = "objective"
+    arrays: Arrays,
+    *,
+    measures: tuple[int, int] = (0, 1),
+    labels: Sequence[str] | None = None,
+    value_label: str = "objective",
 ) -> HeatMap:
-    """The archive as a picture. For 1 or 2 measures."""
+    """The archive as a picture over two of its measures, the best over all others; or over the only one."""
     tessellation = kinds.from_arrays(arrays)
-    raster = tessellation.raster()
+    names = measure_labels(labels, tessellation.num_measures)
+    if tessellation.num_measures == 1:
+        raster = tessellation.raster()
+        return HeatMap(_on(raster, tessellation, arrays), raster.extent, 1, names[0], "", value_label)
+    across, up = _two(measures, tessellation.num_measures)
+    matrix, extent = _projected(arrays, tessellation, across, up)
+    return HeatMap(matrix, extent, tessellation.num_measures, names[across], names[up], value_label)
+
+
+def measure_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """A name for each measure: those given, or their numbers."""
+    if labels is None:
+        return tuple(f"measure {j}" for j in range(count))
+    if isinstance(labels, str) or len(labels) != count:
+        raise ValueError(f"labels: expected one for each of the {count} measures, got {labels!r}")
+    return tuple(map(str, labels))
+
+
+def _two(measures: tuple[int, int], count: int) -> tuple[int, int]:
+    across, up = measures
+    if across == up or not (0 <= across < count and 0 <= up < count):
+        raise ValueError(f"measures: expected two different ones from 0 to {count - 1}, got {measures}")
+    return across, up
+
+
+def _projected(
+    arrays: Arrays, tessellation: Tessellation, across: int, up: int
+) -> tuple[np.ndarray, tuple[float, float, float, float]]:
+    """The best objective of every pixel, NaN where there is none; and left, right, bottom, top."""
+    if tessellation.num_measures == 2:
+        raster = tessellation.raster()
+        left, right, bottom, top = raster.extent
+        matrix = _on(raster, tessellation, arrays)
+        return (matrix, raster.extent) if across == 0 else (matrix.T, (bottom, top, left, right))
+    if isinstance(tessellation, Grid):
+        position = np.stack(np.unravel_index(arrays["cell"], tessellation.shape), axis=-1)
+        counts, lower, upper = (
+            np.asarray(each) for each in (tessellation.shape, tessellation.lower, tessellation.upper)
+        )
+    else:  # cells of some other shape: by the measures of the elites
+        lower, upper = _ranges(arrays["measures"])
+        counts = np.full(len(lower), BINS)
+        position = np.minimum(((arrays["measures"] - lower) / (upper - lower) * counts).astype(int), counts - 1)
+    best = np.full((counts[up], counts[across]), -np.inf)
+    np.maximum.at(best, (position[:, up], position[:, across]), arrays["objective"])
+    extent = (float(lower[across]), float(upper[across]), float(lower[up]), float(upper[up]))
+    return np.where(np.isneginf(best), np.nan, best), extent
+
+
+def _on(raster: Raster, tessellation: Tessellation, arrays: Arrays) -> np.ndarray:
     values = np.full(tessellation.num_cells, np.nan)
     values[arrays["cell"]] = arrays["objective"]
-    return HeatMap(values[raster.cells], raster.extent, tessellation.num_measures, x_label, y_label, value_label)
+    return values[raster.cells]
+
+
+def _ranges(measures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From the least to the largest of each measure; never of no length."""
+    if not len(measures):
+        return np.zeros(measures.shape[1]), np.ones(measures.shape[1])
+    lower, upper = measures.min(axis=0).astype(np.float64), measures.max(axis=0).astype(np.float64)
+    return lower, np.where(upper > lower, upper, lower + 1)
+
+
+def pairs(arrays: Arrays, *, labels: Sequence[str] | None = None, value_label: str = "objective") -> Pairs:
+    """A map for every two measures."""
+    count = kinds.from_arrays(arrays).num_measures
+    names = measure_labels(labels, count)
+    if not 2 <= count <= MOST_PAIRED:
+        raise ValueError(f"pairs: expected 2 to {MOST_PAIRED} measures, got {count}; see dqd.plot.parallel")
+    options: Any = {"labels": names, "value_label": value_label}
+    maps = {(i, j): heatmap(arrays, measures=(j, i), **options) for i in range(count) for j in range(i)}
+    return Pairs(maps, names, value_label)
+
+
+def parallel(
+    arrays: Arrays, *, labels: Sequence[str] | None = None, value_label: str = "objective", count: int = 1000
+) -> Parallel:
+    """At most `count` elites, those of evenly spaced ranks: the worst, the best, and what lies between."""
+    tessellation, measures = kinds.from_arrays(arrays), np.asarray(arrays["measures"], np.float64)
+    names = measure_labels(labels, tessellation.num_measures)
+    if isinstance(tessellation, Grid):
+        lower, upper = np.asarray(tessellation.lower), np.asarray(tessellation.upper)
+    else:
+        lower, upper = _ranges(measures)
+    order = np.argsort(arrays["objective"], kind="stable")
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(int))]
+    heights = np.clip((measures[chosen] - lower) / (upper - lower), 0, 1)  # a measure outside lies in a border cell
+    ranges = tuple(zip(lower.tolist(), upper.tolist(), strict=True))
+    return Parallel(heights, np.asarray(arrays["objective"])[chosen], ranges, names, value_label)
 
 
 def arm_poses(arrays: Arrays, count: int = 4) -> Poses:

@@ -37,21 +37,16 @@ def finish(problem: Problem[Any], result: Result, out: Path | None) -> dict[str,
 
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
     """Collage and heat map; the re-scored archive where there is one."""
-    from dqd.figures import collage, draw, panels
+    from dqd.figures import draw, plot
     from dqd.storage.durable import make_folder, replace_file
 
-    arrays = archive.arrays()
     make_folder(out)
     if judge is problem.final:
-        replace_file(out / RESCORED, arrays)
-    if len(problem.labels) > 3:
-        return
-    x_label, y_label = (*problem.labels[1:], "")[:2]
-    panel = panels.heatmap(arrays, x_label=x_label, y_label=y_label, value_label=problem.labels[0])
-    draw.save(draw.heatmap(panel, title=problem.title), out / HEATMAP)
-    if len(problem.labels) == 3:
-        figure = collage.collage(arrays, judge.render, labels=problem.labels[1:], title=problem.title)
-        draw.save(figure, out / COLLAGE, dpi=int(figure.dpi))
+        replace_file(out / RESCORED, archive.arrays())
+    objective, *labels = problem.labels
+    archive.plot(out / HEATMAP, labels=labels, objective=objective, title=problem.title)
+    if len(labels) == 2:
+        draw.save(plot.collage(archive, judge.render, labels=labels, title=problem.title), out / COLLAGE)
 
 
 def words(found: dict[str, Any]) -> str:

@@ -144,13 +144,14 @@ class Snapshot:
 
     def files(self, solutions: bool = True, rows: int = ROWS) -> dict[str, Any]:
         """What a checkpoint shows of this search."""
-        return {record.METRICS: record.to_lines(self._rows(rows)), record.ARCHIVE: self.archive.arrays(solutions)}
+        return {record.METRICS: record.to_lines(self.rows(rows)), record.ARCHIVE: self.archive.arrays(solutions)}
 
     def view(self) -> dict[str, np.ndarray]:
         """A small picture of the archive."""
         return _view(self.archive.objective)
 
-    def _rows(self, count: int) -> Iterator[dict[str, float]]:
+    def rows(self, count: int) -> Iterator[dict[str, float]]:
+        """About `count` lines of metrics, evenly spaced."""
         for i in thinned(range(len(self.history["iteration"])), min(count, MOST_LINES)):
             yield {"iteration": int(self.history["iteration"][i])} | {
                 name: float(self.history[name][i]) for name in METRICS

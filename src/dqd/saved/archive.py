@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dqd.saved import words
+from dqd.saved.archived import Archived
+from dqd.saved.elites import Elites
 from dqd.tessellations.tessellation import Tessellation
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
-class SavedArchive:
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedArchive(Archived):
     """The elites of a run, in the order of their cells, and the cells they lie in. Checked when it is made."""
 
     cell: np.ndarray  # (elites,)
@@ -34,8 +36,8 @@ class SavedArchive:
     found: np.ndarray | None  # (elites,) iteration, or None if that is not known
     tessellation: Tessellation
     qd_score_offset: float = 0.0
-    config: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of the run, if it was read from one
-    metrics: Sequence[Mapping[str, Any]] = field(default_factory=list, repr=False)
+    config: Mapping[str, Any] = field(default_factory=dict)  # of the run, if it was read from one
+    metrics: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.qd_score_offset):
@@ -69,17 +71,47 @@ class SavedArchive:
     def __len__(self) -> int:
         return len(self.cell)
 
-    def retrieve(self, measures: Any) -> np.ndarray:
-        """The row of the elite in the cell of each row of measures, (b, k) or (k,); -1 where the cell is empty."""
-        rows = np.atleast_2d(np.asarray(measures, self.measures.dtype))
-        k = self.tessellation.num_measures
-        if rows.ndim != 2 or rows.shape[1] != k or not np.isfinite(rows).all():
-            raise ValueError(f"measures: expected finite numbers of shape (batch, {k}), got {np.shape(measures)}")
-        cells = self.tessellation.index_of(rows)
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the measures are called: as the run says, or by their numbers."""
+        return tuple(words.measures(self.config, self.tessellation.num_measures))
+
+    @property
+    def elites(self) -> Elites:
+        """All elites, as a live archive gives them."""
+        return self._rows(np.arange(len(self)), self.cell)
+
+    def retrieve(self, measures: Any) -> Elites:
+        """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
+        cells = self.tessellation.index_of(checked_measures(measures, self.measures))
+        row = np.minimum(np.searchsorted(self.cell, cells), max(len(self) - 1, 0))
+        there = self.cell[row] == cells if len(self) else np.zeros(len(cells), bool)
+        return self._rows(np.where(there, row, -1), cells)
+
+    def best_solution(self) -> np.ndarray:
+        """The solution of the elite with the best objective."""
+        if self.solutions is None:
+            raise KeyError("the archive was saved without its solutions")
         if not len(self):
-            return np.full(len(cells), -1)
-        row = np.minimum(np.searchsorted(self.cell, cells), len(self) - 1)
-        return np.where(self.cell[row] == cells, row, -1)
+            raise KeyError("the archive is empty")
+        return self.solutions[np.argmax(self.objective)]
+
+    def to_numpy(self, solutions: bool = True) -> SavedArchive:
+        return self
+
+    def _rows(self, row: np.ndarray, cell: np.ndarray) -> Elites:
+        """Rows by number; those of empty cells, -1, hold nothing."""
+        occupied = row >= 0
+
+        def taken(values: np.ndarray | None, nothing: float) -> Any:
+            if values is None:
+                return None
+            rows = np.full((len(row), *values.shape[1:]), nothing, values.dtype)
+            rows[occupied] = values[row[occupied]]
+            return rows
+
+        columns = ((self.solutions, 0), (self.objective, -np.inf), (self.measures, 0), (self.found, -1))
+        return Elites(cell, occupied, *(taken(values, nothing) for values, nothing in columns))
 
     def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
         """The arrays that a file holds, and that figures are drawn from."""
@@ -115,14 +147,19 @@ class SavedArchive:
 
         return save(self, path, solutions=solutions)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
-        """Heat map; written to `path` if one is given. Returns the matplotlib figure."""
-        from dqd.figures import draw, panels
+    def __repr__(self) -> str:
+        figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}"
+        return f"SavedArchive({figures}, elites={len(self):,}, cells={self.num_cells:,})"
 
-        figure = draw.heatmap(panels.heatmap(self.arrays(solutions=False)), **options)
-        if path is not None:
-            draw.save(figure, path)
-        return figure
+
+def checked_measures(measures: Any, like: Any) -> np.ndarray:
+    """Rows (b, k) that cells are looked up with, in the type of an archive's own."""
+    rows = np.atleast_2d(np.asarray(measures, like.dtype))
+    if rows.ndim != 2 or rows.shape[1] != like.shape[1]:
+        raise ValueError(f"measures: expected (batch, {like.shape[1]}), got {np.shape(measures)}")
+    if not np.isfinite(rows).all():
+        raise ValueError("measures: expected finite numbers, got NaN or infinity")
+    return rows
 
 
 def _check_arrays(archive: SavedArchive) -> None:

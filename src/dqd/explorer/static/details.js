@@ -1,6 +1,6 @@
 // One elite: its picture, its numbers, where it lies and when it was found.
 
-import { copy, el, replace, save } from "./dom.js";
+import { copy, el, hasAddress, replace, save } from "./dom.js";
 import { count, figure } from "./numbers.js";
 import { rank } from "./scale.js";
 import { drawSparkline } from "./sparkline.js";
@@ -92,7 +92,9 @@ export class Details {
       { class: "quiet", onclick: () => save(`cell-${cell}.json`, text, "application/json") },
       "Download",
     );
-    const linking = el("button", { class: "quiet", onclick: () => copy(this.wishes.link(), linking) }, "Copy link");
+    const linking = hasAddress()
+      ? el("button", { class: "quiet", onclick: () => copy(this.wishes.link(), linking) }, "Copy link")
+      : null;
     replace(
       place,
       el("h3", {}, `Solution, ${count(solution.length)} numbers`),

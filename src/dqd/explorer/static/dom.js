@@ -35,6 +35,9 @@ export function choice(label, options, value, onchange) {
   return el("label", { class: "choice" }, el("span", {}, label), select);
 }
 
+// A page inside a notebook has none.
+export const hasAddress = () => location.protocol !== "about:";
+
 // For those who do not see the page.
 export function say(words) {
   document.getElementById("say").textContent = words;

@@ -4,7 +4,7 @@ import { comparePage } from "./compare.js";
 import { el, replace } from "./dom.js";
 import { runPage } from "./run.js";
 import { runsPage } from "./runs.js";
-import { open } from "./source.js";
+import { embedded, open } from "./source.js";
 import * as theme from "./theme.js";
 
 const page = document.getElementById("page");
@@ -62,7 +62,7 @@ function header() {
   const mark = el("span", { class: "mark", "aria-hidden": "true" }, el("i"), el("i"), el("i"), el("i"));
   replace(
     document.getElementById("top"),
-    el("a", { href: "#/", class: "brand" }, mark, "dqd", el("span", {}, "explorer")),
+    el(embedded() ? "span" : "a", { href: embedded() ? null : "#/", class: "brand" }, mark, "dqd", el("span", {}, "explorer")),
     button,
   );
 }

@@ -3,7 +3,7 @@
 import { PALETTES, table } from "./colours.js";
 import { Curves } from "./curves.js";
 import { Details } from "./details.js";
-import { choice, el, replace, say } from "./dom.js";
+import { choice, el, hasAddress, replace, say } from "./dom.js";
 import { Legend } from "./legend.js";
 import { MapView } from "./map.js";
 import { count, duration, figure, fixed, percent } from "./numbers.js";
@@ -342,7 +342,7 @@ class RunPage {
     this.map.choose(now);
     if (centre) this.bringIntoSight();
     this.details.show(this.arrays, now, this.sorted);
-    history.replaceState(null, "", this.hash());
+    if (hasAddress()) history.replaceState(null, "", this.hash());
     say(`Cell ${this.arrays.cell[now]}, objective ${figure(this.arrays.objective[now], 7)}`);
   }
 

@@ -2,9 +2,10 @@
 
 import { read } from "./tensors.js";
 
+export const embedded = () => document.getElementById("embedded");
+
 export async function open() {
-  const embedded = document.getElementById("embedded");
-  return embedded ? unpacked(embedded) : server;
+  return embedded() ? unpacked(embedded()) : server;
 }
 
 async function ask(path, options) {

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dqd.figures import arm
+from dqd.figures.lines import Line, band, share_above
 from dqd.figures.panels import HeatMap, Poses, heatmap
 from dqd.paper.report.ceilings import LIMIT, ceiling
 from dqd.paper.report.collect import EntryData, SuiteData
@@ -20,26 +21,11 @@ from dqd.paper.report.tables import domain_title
 from dqd.storage import record
 from dqd.tessellations import kinds
 
-LEVEL = 0.95  # of the intervals
-RESAMPLES = 2000
 XY = tuple[np.ndarray, np.ndarray]
 MAP = ("grid_lower", "grid_upper", "grid_shape", "cell", "objective")  # arrays of an archive
 
 
 # Means over trials ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Line:
-    """One algorithm: the mean over its trials and the interval of that mean."""
-
-    key: str
-    name: str
-    x: np.ndarray  # (points,)
-    mean: np.ndarray
-    low: np.ndarray  # NaN for a single trial
-    high: np.ndarray
-    trials: int
 
 
 @dataclass(frozen=True)
@@ -61,23 +47,6 @@ def cumulative(suite: SuiteData) -> list[Lines]:
     """Percent of all cells whose elite has an objective of at least t = 0, 1, ..., 100: `fig:cumulative_plots`."""
     thresholds = np.arange(101.0)
     return _by_domain(suite, lambda entry: (thresholds, _shares(entry, thresholds)), "coverage")
-
-
-def share_above(objective: np.ndarray, cells: int, thresholds: np.ndarray) -> np.ndarray:
-    """Percent of `cells` whose elite reaches each threshold; an empty cell reaches none."""
-    ordered = np.sort(objective)
-    return 100 * (len(ordered) - np.searchsorted(ordered, thresholds, side="left")) / cells
-
-
-def band(values: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Bootstrap interval of the mean over trials at every point, by percentiles (Efron 1979); NaN for one trial."""
-    trials = len(values)  # values (trials, points)
-    if trials < 2:
-        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    # How often each trial is drawn: whole trials are resampled, so the points of a curve stay together.
-    weights = np.random.default_rng(seed).multinomial(trials, np.full(trials, 1 / trials), RESAMPLES) / trials
-    low, high = np.quantile(weights @ values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return low, high
 
 
 def _by_domain(suite: SuiteData, values: Callable[[EntryData], XY], bound: str) -> list[Lines]:

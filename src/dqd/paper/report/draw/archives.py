@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from dqd.figures.draw import COLORS, EMPTY, heatmap
+from dqd.figures.draw import COLORS, EMPTY, heatmap, new_axes
 from dqd.figures.panels import HeatMap
 from dqd.paper.report import panels
 from dqd.paper.report.collect import SuiteData
@@ -91,8 +91,10 @@ def near_optimum(suite: SuiteData) -> Figure | None:
     panel = panels.near_optimum(suite)
     if panel is None:
         return None
-    figure = heatmap(panel.nines, title=f"{panel.name} on the arm", limits=(3, 6))
-    bar = figure.axes[0].images[0].colorbar
+    axes = new_axes()
+    heatmap(panel.nines, axes, title=f"{panel.name} on the arm", vmin=3, vmax=6)
+    figure, bar = axes.get_figure(root=True), axes.images[0].colorbar
+    assert figure is not None
     assert bar is not None
     bar.set_ticks([3, 4, 5, 6], labels=["99.999", "99.9999", "99.99999", "99.999999"])
     source = "computed in float64 from the joint angles" if panel.recomputed else "as stored"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +15,16 @@ class Elites:
         self,
         cell: np.ndarray,
         occupied: np.ndarray,
-        solutions: np.ndarray,
+        solutions: Any,
         objective: np.ndarray,
         measures: np.ndarray,
-        found: np.ndarray,
+        found: Any,
     ) -> None:
         self.cell, self.occupied = cell, occupied  # (b,), (b,)
-        self.solutions = solutions  # (b, n)
+        self.solutions = solutions  # (b, n); None if they were not saved
         self.objective = objective  # (b,) -inf where the cell is empty
         self.measures = measures  # (b, k)
-        self.found = found  # (b,) iteration
+        self.found = found  # (b,) iteration; None if that is not known
 
     def __len__(self) -> int:
         return len(self.cell)

@@ -1,0 +1,44 @@
+"""What results, live archives and saved ones have in common: all can be looked at."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dqd.saved.archive import SavedArchive
+
+
+class Archived:
+    """Elites in cells. Everything that is drawn of them comes from `to_numpy`."""
+
+    def to_numpy(self, solutions: bool = True) -> SavedArchive:
+        """As `dqd.load` reads them from disk; the solutions, which may be large, only where they are wanted."""
+        raise NotImplementedError
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
+        """Draw the map, written to `path` if one is given; more than two measures: pair by pair. Returns its axes.
+
+        Options are those of `dqd.plot.heatmap`, `pairs` and `parallel`: ax, labels, objective, title, cmap, vmin, vmax.
+        """
+        from dqd.figures import draw, plot
+
+        axes = plot.archive(self, **options)
+        if path is not None:
+            draw.save(axes, path)
+        return axes
+
+    def show(self, *, solutions: bool = True, height: int = 820) -> Any:
+        """The explorer's page of it: at the end of a notebook's cell in a frame, elsewhere in a file, which is named.
+
+        `solutions=False` makes it smaller; `height` is the frame's, in pixels; `show().save("page.html")` keeps it.
+        """
+        return importlib.import_module("dqd").show(self, solutions=solutions, height=height)  # by the front door
+
+    def _repr_html_(self) -> str:
+        from dqd.figures.card import card
+
+        return card(self)
