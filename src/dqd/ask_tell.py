@@ -27,6 +27,7 @@ from dqd.inputs.arrays import checked, expected_shapes, to_numpy
 from dqd.inputs.layout import Layout
 from dqd.result import Result
 from dqd.runners.progress import uninterrupted
+from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
@@ -151,11 +152,12 @@ class AskTell:
         return float(self._walk.metrics.best)
 
     def result(self) -> Result:
-        """What was found so far, as `illuminate` returns it."""
+        """What was found so far, as `illuminate` returns it, with the same warnings."""
         for rows in self._walk.rows():
             self._history.append(rows)
-        history = self._history.arrays()
-        return Result(self._search, self._walk.state, history, self._seed, None, 0.0, 0.0, self._layout)
+        history, state = self._history.arrays(), self._walk.state
+        warn(state, flat=True)
+        return Result(self._search, state, history, self._seed, None, 0.0, 0.0, self._layout)
 
     # The border -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ best of a few h is chosen row by row, whatever the precision, and only an error 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dqd.domains.function import FunctionDomain
+from dqd.domains.rows import remarks, row_names
 from dqd.inputs.arrays import to_numpy
 from dqd.inputs.evaluator import Answer, Evaluator
 from dqd.inputs.layout import Layout, OnFlat
@@ -32,7 +33,10 @@ ALIKE = 0.02  # two rows that differ by less, relative to their size, are recogn
 
 @dataclass(frozen=True)
 class JacobianReport:
-    """True in an `if` when every row agrees with finite differences; `message` says in words what does not."""
+    """True in an `if` when every row agrees with finite differences; `message` says in words what does not.
+
+    It also names rows that are right, but cannot be followed: those that are zero, or parallel to another.
+    """
 
     ok: bool
     errors: np.ndarray  # (1 + k,) largest error of each row beyond doubt, relative to its largest slope
@@ -85,7 +89,8 @@ def check_jacobian(
             for family in _directions(point)
         ]
     flat = 10 * _epsilon(dtype) * np.max(np.abs(raw.rows(found)), axis=0)  # (1 + k,) slopes below are round-off
-    return _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
+    report = _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
+    return replace(report, message="\n  ".join([report.message, *(remarks(jacobian) if report else [])]))
 
 
 def _told(answer: Answer) -> Evaluation:
@@ -191,7 +196,7 @@ def _joined(slopes: list[_Slopes]) -> _Slopes:
 
 
 def _report(slopes: _Slopes, scale: float, flat: np.ndarray, tolerance: float) -> JacobianReport:
-    names = ["the objective"] + [f"measure {j}" for j in range(len(slopes.claimed) - 1)]
+    names = row_names(len(slopes.claimed))
     verdicts = [_verdict(slopes, row, names, scale, flat[row], tolerance) for row in range(len(names))]
     errors = np.array([error for error, _ in verdicts])
     wrong = [f"row {row} ({names[row]}) {words}" for row, (_, words) in enumerate(verdicts) if words]

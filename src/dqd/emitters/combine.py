@@ -33,6 +33,10 @@ class Combined:
     def initial_population(self) -> int:
         return max(emitter.initial_population for emitter in self.emitters)
 
+    @property
+    def follows_measures(self) -> bool:
+        return any(getattr(emitter, "follows_measures", True) for emitter in self.emitters if emitter.num_points)
+
     def noise(self, key: Array, n: int, k: int) -> tuple[Any, ...]:
         keys = jax.random.split(key, len(self.emitters))
         return tuple(emitter.noise(key, n, k) for emitter, key in zip(self.emitters, keys, strict=True))
@@ -102,6 +106,10 @@ class Replicated:
     @property
     def initial_population(self) -> int:
         return self.emitter.initial_population
+
+    @property
+    def follows_measures(self) -> bool:
+        return getattr(self.emitter, "follows_measures", True)
 
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))

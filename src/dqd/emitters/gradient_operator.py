@@ -32,6 +32,11 @@ class GradientOperator:
     def batch_size(self) -> int:
         return self.num_points
 
+    @property
+    def follows_measures(self) -> bool:
+        """Whether the gradients of the measures are used, or the objective's alone."""
+        return isinstance(self.move, Branching)
+
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
         operator, move = jax.random.split(key)
         return {

@@ -9,6 +9,7 @@ evaluator. All random numbers of iteration i come from the search key folded wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -48,15 +49,16 @@ class Tally:
     """What a search counts. Counts outgrow 32 bits: each is high * 2**20 + low. Read is the sum over all seeds."""
 
     words: Array  # (..., 5, 2) for each count high and low
+    steep: Array  # (..., 1 + k) rows of the jacobian that were not zero at some point; those that nobody follows, too
 
     @staticmethod
-    def zero() -> Tally:
-        return Tally(jnp.zeros((5, 2), jnp.int32))
+    def zero(steep: Sequence[bool] = ()) -> Tally:
+        return Tally(jnp.zeros((5, 2), jnp.int32), jnp.asarray(steep, bool))
 
     def plus(self, *counts: Array | int) -> Tally:
         """More evaluations, gradients, lost jacobians, finite candidates, and candidates outside the grid."""
         low = self.words[:, 1] + jnp.stack([jnp.asarray(count, jnp.int32) for count in counts])
-        return Tally(jnp.stack([self.words[:, 0] + (low >> 20), low & (2**20 - 1)], axis=1))
+        return replace(self, words=jnp.stack([self.words[:, 0] + (low >> 20), low & (2**20 - 1)], axis=1))
 
     @property
     def evaluations(self) -> int:
@@ -88,6 +90,12 @@ class Tally:
         """Evaluations that were not finite, a point once whatever of it was not."""
         return self.evaluations - self.finite + self.lost_jacobians
 
+    @property
+    def flat_rows(self) -> list[int]:
+        """Rows of the jacobian that were zero at every point at which they were to be followed."""
+        steep = np.asarray(self.steep)
+        return np.flatnonzero(~steep.reshape(-1, steep.shape[-1]).any(axis=0)).tolist() if self.gradients else []
+
     def _read(self, number: int) -> int:
         high, low = np.asarray(self.words)[..., number, :].reshape(-1, 2).sum(axis=0, dtype=np.int64).tolist()
         return (high << 20) + low
@@ -102,9 +110,10 @@ class Search:
     initial_sigma: float = 1.0
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
-        x0 = self._inside(x0)
-        emitter = self.emitter.init(x0, archive.tessellation.num_measures)
-        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), Tally.zero())
+        x0, k = self._inside(x0), archive.tessellation.num_measures
+        ignored = not getattr(self.emitter, "follows_measures", True)
+        tally = Tally.zero([False, *[ignored] * k])
+        return SearchState(archive, self.emitter.init(x0, k), key, x0, jnp.zeros((), jnp.int32), tally)
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 
@@ -179,9 +188,11 @@ def _counted(
     figures = (_sum(finite), _sum(result.outside))
     if points is None or evaluation is None or evaluation.jacobian is None:
         return state.tally.plus(finite.size, 0, 0, *figures)
-    lost = points.mask & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+    largest = jnp.max(jnp.abs(evaluation.jacobian), axis=2)  # (p, 1 + k) NaN where a row has one
+    lost = points.mask & finite & ~jnp.all(jnp.isfinite(largest), axis=1)
+    steep = state.tally.steep | jnp.any(points.mask[:, None] & (largest > 0), axis=0)
     wanted = _sum(points.mask)
-    return state.tally.plus(wanted, wanted, _sum(lost), *figures)
+    return replace(state.tally.plus(wanted, wanted, _sum(lost), *figures), steep=steep)
 
 
 def _sum(mask: Array) -> Array:
