@@ -5,14 +5,16 @@
         points = search.ask_dqd();   search.tell_dqd(objective, measures, jacobian)
         solutions = search.ask();    search.tell(objective, measures)
 
-The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
-algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
-same solutions. A `tell` that fails changes nothing and can be repeated. A round costs the same whatever the number of
-cells; `archive` and `result` copy what was found.
+Where the emitter's sigma was left out, the first rounds look around x0 and choose it: they ask for few solutions, which
+enter no archive, and are no iterations. The first round of an algorithm with an initial population asks for that
+population and for no jacobians; rounds of an algorithm without gradients ask for no points, and their
+`ask_dqd`/`tell_dqd` may be left out. Asking twice gives the same solutions. A `tell` that fails changes nothing and can
+be repeated. A round costs the same whatever the number of cells; `archive` and `result` copy what was found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -21,6 +23,7 @@ import numpy as np
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
+from dqd.domains.survey import Ask
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import checked, expected_shapes, to_numpy
@@ -29,6 +32,7 @@ from dqd.result import Result
 from dqd.runners.progress import uninterrupted
 from dqd.search.health import warn
 from dqd.search.history import History
+from dqd.search.scales import Scales, say
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
 from dqd.tessellations.kinds import check_tessellation
@@ -47,17 +51,17 @@ class AskTell:
         x0: Any,
         seed: int = 0,
         bounds: Any = None,
-        initial_sigma: float = 1.0,
+        initial_sigma: float | None = None,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
     ) -> None:
         cache.enable()
         check_emitter("emitter", emitter)
         check_tessellation(tessellation)
-        check_initial_sigma(initial_sigma)
+        sigma = check_initial_sigma(initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
-        self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
+        search = Search(emitter, self._layout.flatten_bounds(bounds), sigma)
         self._seed = int(seed)
         archive = Archive.empty(
             tessellation,
@@ -66,16 +70,37 @@ class AskTell:
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        state = init(self._search, archive, flat, jax.random.key(self._seed))
-        self._walk = Walk(self._search, state)
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         self._initial_left = emitter.initial_population > 0
         self._history = History()
+        self._scales, self._chosen = Scales.of(search, initial_sigma), dict[str, float]()
+        self._choosing = self._scales.choosing(flat, tessellation)
+        self._look: Ask | None = next(self._choosing) if self._scales.names else None
+        self._begin(archive, flat, dict.fromkeys(self._scales.names, 1.0))
+
+    def _begin(self, archive: Archive, x0: jax.Array, sigmas: Mapping[str, float]) -> None:
+        """Before iteration 1. While sigmas are looked for, others stand in their place."""
+        self._search = self._scales.chosen(sigmas)
+        self._walk = Walk(self._search, init(self._search, archive, x0, jax.random.key(self._seed)))
+
+    # Before the search: which sigma? ----------------------------------------------------------------------------------
+
+    def _looked(self, evaluation: Evaluation) -> None:
+        """Go on with what was found; in the end, begin with what was chosen."""
+        try:
+            self._look = self._choosing.send(evaluation)
+        except StopIteration as end:
+            self._look, self._chosen = None, end.value
+            say(self._chosen)
+            state = self._walk.release()
+            self._begin(state.archive, state.x0, self._chosen)
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
     def ask_dqd(self) -> np.ndarray:
         """Points (p, n) at which the emitter wants jacobians; p may be 0."""
+        if self._look is not None:
+            return np.array(self._look.solutions if self._look.jacobian else np.zeros((0, self._size), self._dtype))
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("ask_dqd: this round's points were told already; go on with ask()")
         if self._initial_left:
@@ -85,9 +110,12 @@ class AskTell:
 
     def tell_dqd(self, objective: Any, measures: Any, jacobian: Any) -> None:
         """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient."""
+        if self._look is not None and self._look.jacobian:
+            self._looked(self._validate("tell_dqd", len(self._look.solutions), objective, measures, jacobian))
+            return
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
-        if self._initial_left or not self._walk.has_points:
+        if self._look is not None or self._initial_left or not self._walk.has_points:
             if np.size(to_numpy(objective)):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
@@ -100,12 +128,14 @@ class AskTell:
 
     def ask(self) -> np.ndarray:
         """Solutions (b, n) to evaluate."""
+        if self._look is not None and not self._look.jacobian:
+            return np.array(self._look.solutions)
         proposal = self._walk.proposal
         return np.array(self._propose() if proposal is None else proposal.solutions)
 
     def _propose(self) -> jax.Array:
         walk = self._walk
-        if self._initial_left:
+        if self._initial_left and self._look is None:
             return walk.ask_initial()
         if len(self.ask_dqd()):
             raise RuntimeError(
@@ -118,6 +148,9 @@ class AskTell:
 
     def tell(self, objective: Any, measures: Any) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order."""
+        if self._look is not None and not self._look.jacobian:
+            self._looked(self._validate("tell", len(self._look.solutions), objective, measures))
+            return
         if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
         evaluation = self._validate("tell", len(self._walk.proposal.solutions), objective, measures)
@@ -157,7 +190,7 @@ class AskTell:
             self._history.append(rows)
         history, state = self._history.arrays(), self._walk.state
         warn(state, flat=True)
-        return Result(self._search, state, history, self._seed, None, 0.0, 0.0, self._layout)
+        return Result(self._search, state, history, self._seed, None, 0.0, 0.0, self._layout, chosen=self._chosen)
 
     # The border -------------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,12 @@ What the user gave is checked, a runner is chosen (`runners.runner` says what th
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, overload
 
 import jax
@@ -22,6 +24,7 @@ from dqd.compiler import cache
 from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
+from dqd.domains.survey import Ask, lead
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
@@ -37,14 +40,18 @@ from dqd.runners.sharded import Devices, Sharded
 from dqd.runners.snapshot import settings
 from dqd.search.health import warn
 from dqd.search.history import History
+from dqd.search.scales import Scales, say
 from dqd.search.search import Search
+from dqd.storage import record
 from dqd.storage.folder import Folder
 from dqd.storage.record import with_versions
 from dqd.storage.settings import with_about
 from dqd.storage.writer import Writer
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Score
+from dqd.types import Evaluation, Score
+from dqd.workers.batches import Evaluations
+from dqd.workers.padded import OnHost
 from dqd.workers.workers import Workers
 
 Until = Callable[[dict[str, float]], bool | None]
@@ -129,7 +136,8 @@ def illuminate(
             maximised. What JAX cannot trace (NumPy, PyTorch, a simulator) comes as `dqd.evaluator(f)`, a function of a
             whole batch, or as any `dqd.Evaluator`. A Problem, such as those of `dqd.latent`, brings its own grid, start
             and bounds, and the judge of what counts in the end.
-        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`. A sigma that was left out is chosen before the
+            search by some dozens of evaluations around x0: `result.chosen`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
             or an evaluator is given flat vectors).
@@ -137,7 +145,7 @@ def illuminate(
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
         initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
-            have one; default 1.
+            have one; default 1, or chosen where the emitter's sigma is.
         threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
@@ -165,6 +173,7 @@ def illuminate(
     task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset)
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock = Folder.of(out), CompileClock()
+    task, chosen = task.scaled(_place(where), folder, progress)
     with contextlib.ExitStack() as stack:
         runner = task.runner(_place(where), seeds is not None, folder)
         stack.enter_context(contextlib.closing(runner))
@@ -172,6 +181,7 @@ def illuminate(
         if folder is not None:
             seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
             asked = task.settings(_place(where)) | seeding | {"iterations": int(iterations)}
+            asked |= {"chosen": chosen} if chosen else {}
             config = with_versions(with_about(folder.about, asked))
             writer = stack.enter_context(Writer(folder.path, int(iterations)))
             checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, clock, task.search, runner.grain)
@@ -195,9 +205,9 @@ def illuminate(
     result: Result | Results
     if seeds is None:
         judged = task.judged(state.archive, progress) if stopped not in ENDED_BY_SIGNAL else None
-        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged)
+        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged, chosen=chosen)
     else:
-        result = Results(task.search, state, history.arrays(), numbers, *found)
+        result = Results(task.search, state, history.arrays(), numbers, *found, chosen=chosen)
     if stopped == "terminated":
         raise Terminated(result)
     return result
@@ -213,6 +223,22 @@ class _Task:
     x0: Array  # flat
     layout: Layout
     given: Problem[Any] | None  # whose judges have the last word
+    scales: Scales  # what is left to be chosen
+
+    def scaled(
+        self, place: Workers | Devices | None, folder: Folder | None, progress: bool | None
+    ) -> tuple[_Task, dict[str, float]]:
+        """With every sigma that was left out chosen, and what they are. A run that goes on has chosen already."""
+        if not self.scales.names:
+            return self, {}
+        begun = folder is not None and (Path(folder.path) / record.CONFIG).exists()
+        chosen = self.scales.known(record.read_config(folder.path)) if begun and folder is not None else None
+        if chosen is None:
+            with contextlib.closing(_Look(self.problem, place, self.archive.tessellation.num_measures)) as look:
+                chosen = lead(self.scales.choosing(self.x0, self.archive.tessellation), look)
+            if progress is not False:
+                say(chosen)
+        return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
 
     def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
         """What counts in the end, if that is not what the search found."""
@@ -262,14 +288,30 @@ def _task(
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
+    scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
     )
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
-        return _Task(score, search, archive, flat, layout, problem)
+        return _Task(score, search, archive, flat, layout, problem, scales)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
-    return _Task(domain, search, archive, flat, layout, problem)
+    return _Task(domain, search, archive, flat, layout, problem, scales)
+
+
+class _Look:
+    """Evaluates what is asked for before a search: a domain in this process, an evaluator wherever it will be."""
+
+    def __init__(self, problem: Domain | Evaluator, place: Workers | Devices | None, k: int) -> None:
+        evaluator = OnHost(problem, None) if isinstance(problem, Domain) else problem
+        workers = place if isinstance(place, Workers) and not isinstance(problem, Domain) else Workers()
+        self.evaluations = Evaluations(evaluator, workers, k, None)
+
+    def __call__(self, ask: Ask) -> Evaluation:
+        return self.evaluations.evaluate(ask.solutions, 0, "points" if ask.jacobian else "a look around")
+
+    def close(self) -> None:
+        self.evaluations.close()
 
 
 def _place(where: Any) -> Workers | Devices | None:

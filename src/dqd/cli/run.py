@@ -53,7 +53,7 @@ def run(
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting of the algorithm; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting; sigma=auto chooses it."),
     ] = None,
     objective: options.Objective = None,
     measure: options.Measures = None,
@@ -102,7 +102,10 @@ def run(
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
         if as_json:
-            typer.echo(json.dumps(finite(about | searched.summary() | {"x64": x64, "settings": settings} | found)))
+            chosen = {"chosen": dict(result.chosen)} if result.chosen else {}
+            typer.echo(
+                json.dumps(finite(about | searched.summary() | {"x64": x64, "settings": settings} | chosen | found))
+            )
         elif not quiet:
             typer.echo("\n".join([_table(about, searched, out), *filter(None, [finish.words(found)])]))
     leave(result)
@@ -186,6 +189,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
     why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
     rows = [
+        *(("sigma", f"{number:.3g}", f"chosen, along {name}") for name, number in result.chosen.items()),
         ("QD-score", _number(result.qd_score), ""),
         ("coverage", _number(result.coverage), "%"),
         ("best objective", _number(result.best), ""),
