@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dqd.domains import Domain as Domain
     from dqd.domains import LinearProjection as LinearProjection
     from dqd.domains import check_jacobian as check_jacobian
+    from dqd.domains.probe import Probe as Probe
+    from dqd.domains.probe import probe as probe
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import cma_me as cma_me
     from dqd.emitters import cma_mega as cma_mega
@@ -55,6 +57,7 @@ _HOMES = {
     "dqd.ask_tell": ("AskTell",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
+    "dqd.domains.probe": ("Probe", "probe"),
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "cma_me",

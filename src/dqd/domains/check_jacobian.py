@@ -74,7 +74,7 @@ def check_jacobian(
         judge = FunctionDomain(OnFlat(evaluator, layout))
     solutions = np.atleast_2d(to_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
-    found = _told(judge.evaluate_with_jacobian(_like(x, solutions)))
+    found = told(judge.evaluate_with_jacobian(_like(x, solutions)))
     complaint = _shape_complaint(found, *solutions.shape)
     if complaint:
         return JacobianReport(False, np.full(1, np.nan), complaint)
@@ -93,7 +93,7 @@ def check_jacobian(
     return replace(report, message="\n  ".join([report.message, *(remarks(jacobian) if report else [])]))
 
 
-def _told(answer: Answer) -> Evaluation:
+def told(answer: Answer) -> Evaluation:
     return Evaluation(*answer) if isinstance(answer, tuple | list) else answer
 
 
@@ -110,7 +110,7 @@ class _Raw:
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         pieces = [points[i : i + ROWS] for i in range(0, len(points), ROWS)]
-        return np.concatenate([self.rows(_told(self.evaluator.evaluate(_like(self.x, few)))) for few in pieces])
+        return np.concatenate([self.rows(told(self.evaluator.evaluate(_like(self.x, few)))) for few in pieces])
 
     def rows(self, found: Evaluation) -> np.ndarray:
         return np.column_stack([to_numpy(found.objective) / self.scale, to_numpy(found.measures)]).astype(float)
