@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
+    from dqd.runners.until import coverage as coverage
+    from dqd.runners.until import seconds as seconds
+    from dqd.runners.until import stagnation as stagnation
     from dqd.safe import UnreadableError as UnreadableError
     from dqd.saved.archive import SavedArchive as SavedArchive
     from dqd.saved.load import from_pyribs as from_pyribs
@@ -79,6 +82,7 @@ _HOMES = {
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),
     "dqd.runners.sharded": ("Devices",),
+    "dqd.runners.until": ("coverage", "seconds", "stagnation"),
     "dqd.storage.folder": ("Folder",),
     "dqd.tessellations": ("Grid", "Tessellation"),
     "dqd.safe": ("UnreadableError",),
@@ -86,8 +90,9 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {  # what every emitter must keep; how a run lies on disk
+_MODULES = {  # what every emitter must keep; runs in other tools; how a run lies on disk
     "conformance": "dqd.conformance",
+    "loggers": "dqd.loggers",
     "record": "dqd.storage.record",
 }
 __all__ = sorted(_HOME_OF)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -30,6 +31,7 @@ from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
+from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
 from dqd.runners.hosted import Hosted, described, named
@@ -38,6 +40,7 @@ from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
 from dqd.runners.runner import Runner
 from dqd.runners.sharded import Devices, Sharded
 from dqd.runners.snapshot import settings
+from dqd.runners.until import Until
 from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.scales import Scales, say
@@ -54,7 +57,6 @@ from dqd.workers.batches import Evaluations
 from dqd.workers.padded import OnHost
 from dqd.workers.workers import Workers
 
-Until = Callable[[dict[str, float]], bool | None]
 Where = Workers | Devices | Executor | Callable[[], Executor] | str
 ENDED_BY_SIGNAL = ("interrupted", "terminated")  # judging elites again would keep the signal waiting
 
@@ -85,6 +87,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Result: ...
 
@@ -106,6 +109,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Results: ...
 
@@ -127,6 +131,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Result | Results:
     """Find the best solution for every combination of measures.
@@ -153,8 +158,12 @@ def illuminate(
             `dqd.Devices(8)`: on several devices of this machine.
         out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
             the same settings, that run is resumed; a finished one is returned at once.
-        until: called with the metrics at every multiple of `chunk` iterations; True ends the run early.
+        until: called at every multiple of `chunk` iterations with a dictionary of `iteration`, `seconds` (of this
+            session), `qd_score`, `coverage`, `best` and `mean`; True ends the run early. Ready made: `dqd.seconds(60)`,
+            `dqd.coverage(90)`, `dqd.stagnation()`, and several of them joined by `|`.
         chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
+        callbacks: objects with any of `on_start(settings)`, `on_chunk(now)`, `on_checkpoint(folder)` and
+            `on_end(result)`, such as those of `dqd.loggers`; what they raise never ends a run.
         progress: show it (default), or not.
 
     The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
@@ -172,21 +181,26 @@ def illuminate(
     check_arguments(iterations, seed, seeds, chunk)
     task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset)
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
-    folder, clock = Folder.of(out), CompileClock()
+    folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
     task, chosen = task.scaled(_place(where), folder, progress)
     with contextlib.ExitStack() as stack:
         runner = task.runner(_place(where), seeds is not None, folder)
         stack.enter_context(contextlib.closing(runner))
         checkpoints: Checkpoints | NoCheckpoints = NoCheckpoints()
-        if folder is not None:
-            seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
+        seeding = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
+        asked: dict[str, Any] = {}
+        if folder is not None or callbacks:
             asked = task.settings(_place(where)) | seeding | {"iterations": int(iterations)}
             asked |= {"chosen": chosen} if chosen else {}
+        if folder is not None:
             config = with_versions(with_about(folder.about, asked))
             writer = stack.enter_context(Writer(folder.path, int(iterations)))
-            checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, clock, task.search, runner.grain)
+            written = functools.partial(hearing.tell, "on_checkpoint")
+            more = (clock, task.search, runner.grain, written)
+            checkpoints = Checkpoints(writer, config, folder.checkpoint_seconds, *more)
         beginning = (task.archive, task.x0, jnp.asarray(numbers[0] if seeds is None else numbers))
         state, history = checkpoints.restore(task.archive, task.x0) or (runner.start(*beginning), History())
+        hearing.tell("on_start", asked)
         interrupt = stack.enter_context(Interrupt(resumable=folder is not None))
         state, stopped = advance(
             runner,
@@ -198,6 +212,7 @@ def illuminate(
             interrupt,
             history,
             checkpoints,
+            hearing,
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
@@ -208,6 +223,7 @@ def illuminate(
         result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged, chosen=chosen)
     else:
         result = Results(task.search, state, history.arrays(), numbers, *found, chosen=chosen)
+    hearing.tell("on_end", result)
     if stopped == "terminated":
         raise Terminated(result)
     return result

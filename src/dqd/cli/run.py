@@ -49,6 +49,7 @@ def run(
     iterations: Annotated[
         int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
     ] = None,
+    seconds: options.Seconds = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
@@ -98,6 +99,7 @@ def run(
             *(problem, emitter, latent.iterations(domain) if iterations is None else iterations, seed),
             out=None if out is None else Folder(out, checkpoint_seconds, {"command": command}),
             quiet=quiet,
+            seconds=seconds,
         )
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
@@ -114,6 +116,7 @@ def run(
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
     iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
+    seconds: options.Seconds = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -135,6 +138,7 @@ def resume(
     run(
         **begun | ({} if iterations is None else {"iterations": iterations}),
         out=folder,
+        seconds=seconds,
         checkpoint_seconds=checkpoint_seconds,
         as_json=as_json,
         quiet=quiet,

@@ -23,15 +23,18 @@ def search(
     *,
     quiet: bool = False,
     out: Folder | None = None,
+    seconds: float | None = None,
 ) -> Result:
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
+    from dqd.runners import until
     from dqd.runners.progress import Interrupt
 
+    limit = None if seconds is None else until.seconds(seconds)
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, out=out)
+        return illuminate(problem, emitter, iterations=iterations, seed=seed, progress=not quiet, out=out, until=limit)
     except Terminated as end:
         return cast("Result", end.result)  # of one seed
 

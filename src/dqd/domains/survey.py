@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 CELLS: dict[Along, float] = {  # what benchmarks/sigma.py found to fit
     "solutions": 2.0,
-    "gradients": 10.0,
-    "unit gradients": 10.0,
-    "signs of gradients": 10.0,
+    "gradients": 20.0,
+    "unit gradients": 20.0,
+    "signs of gradients": 20.0,
 }
 SHARE = 0.25  # of the cells along a measure: no step need cross more, but always one
 SAMPLES = 8  # steps from one point

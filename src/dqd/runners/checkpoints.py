@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -67,6 +68,7 @@ class Checkpoints:
         clock: CompileClock,
         search: Search,
         grain: int = 1,
+        told: Callable[[Path], None] = lambda checkpoint: None,
     ) -> None:
         self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
         stride = max(1, math.ceil(config["iterations"] / MOST_VIEWS))
@@ -75,6 +77,7 @@ class Checkpoints:
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
         self.timings: list[dict[str, float]] = []
         self.next = time.monotonic() + seconds
+        self.told = told  # of every checkpoint that was written
 
     # Going on ---------------------------------------------------------------------------------------------------------
 
@@ -191,6 +194,7 @@ class Checkpoints:
         self.writer.commit(done, self.config, found.summary(), files)
         self.kept, now = done, time.monotonic()
         self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
+        self.told(self.writer.place(done))
 
 
 def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> PyTree:
