@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dqd.domains import Domain as Domain
     from dqd.domains import LinearProjection as LinearProjection
     from dqd.domains import check_jacobian as check_jacobian
+    from dqd.domains.probe import Probe as Probe
+    from dqd.domains.probe import probe as probe
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import cma_me as cma_me
     from dqd.emitters import cma_mega as cma_mega
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     from dqd.result import Result as Result
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
+    from dqd.runners.until import coverage as coverage
+    from dqd.runners.until import seconds as seconds
+    from dqd.runners.until import stagnation as stagnation
     from dqd.safe import UnreadableError as UnreadableError
     from dqd.saved.archive import SavedArchive as SavedArchive
     from dqd.saved.load import from_pyribs as from_pyribs
@@ -62,6 +67,7 @@ _HOMES = {
     "dqd.inputs.estimates": ("EvolutionStrategies", "FiniteDifferences"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
     "dqd.interop.torch": ("torch_evaluator",),
+    "dqd.domains.probe": ("Probe", "probe"),
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "cma_me",
@@ -85,6 +91,7 @@ _HOMES = {
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),
     "dqd.runners.sharded": ("Devices",),
+    "dqd.runners.until": ("coverage", "seconds", "stagnation"),
     "dqd.storage.folder": ("Folder",),
     "dqd.tessellations": ("Grid", "Tessellation"),
     "dqd.safe": ("UnreadableError",),
@@ -92,8 +99,9 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {  # what every emitter must keep; figures; how a run lies on disk
+_MODULES = {  # what every emitter must keep; runs in other tools; figures; how a run lies on disk
     "conformance": "dqd.conformance",
+    "loggers": "dqd.loggers",
     "plot": "dqd.figures.plot",
     "record": "dqd.storage.record",
 }

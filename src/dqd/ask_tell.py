@@ -5,10 +5,11 @@
         points = search.ask_dqd();   search.tell_dqd(objective, measures, jacobian)
         solutions = search.ask();    search.tell(objective, measures)
 
-The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
-algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
-same solutions. A `tell` that fails changes nothing and can be repeated. A round costs the same whatever the number of
-cells; `archive` and `result` copy what was found.
+Where the emitter's sigma was left out, the first rounds look around x0 and choose it: they ask for few solutions, which
+enter no archive, and are no iterations. The first round of an algorithm with an initial population asks for that
+population and for no jacobians; rounds of an algorithm without gradients ask for no points, and their
+`ask_dqd`/`tell_dqd` may be left out. Asking twice gives the same solutions. A `tell` that fails changes nothing and can
+be repeated. A round costs the same whatever the number of cells; `archive` and `result` copy what was found.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
+from dqd.domains.survey import Ask
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras, to_numpy
@@ -34,7 +36,9 @@ from dqd.result import Result
 from dqd.runners.checkpoints import NoCheckpoints, recording
 from dqd.runners.progress import CompileClock, uninterrupted
 from dqd.runners.snapshot import settings
+from dqd.search.health import warn
 from dqd.search.history import History
+from dqd.search.scales import Scales, say
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
 from dqd.storage.folder import Folder
@@ -57,7 +61,7 @@ class AskTell:
         x0: Any,
         seed: int = 0,
         bounds: Any = None,
-        initial_sigma: float = 1.0,
+        initial_sigma: float | None = None,
         archive: Any = None,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
@@ -67,11 +71,11 @@ class AskTell:
         cache.enable()
         check_emitter("emitter", emitter)
         check_tessellation(tessellation)
-        check_initial_sigma(initial_sigma)
+        sigma = check_initial_sigma(initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._device = spoken(jax.tree.leaves(x0))
-        self._search = Search(emitter, self._layout.flatten_bounds(bounds), float(initial_sigma))
+        search = Search(emitter, self._layout.flatten_bounds(bounds), sigma)
         self._seed = int(seed)
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         empty = Archive.empty(
@@ -81,29 +85,54 @@ class AskTell:
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
         )
-        beginning = Beginning.of(archive, empty, self._search.bounds)
+        self._x0 = flat
+        self._beginning = Beginning.of(archive, empty, search.bounds)
         self._clock, self._closed = CompileClock(), False
+        self._told: dict[str, Evaluation] = {}
+        self._scales, self._out = Scales.of(search, initial_sigma), Folder.of(out)
+        self._choosing = self._scales.choosing(flat, tessellation)
+        known = self._scales.recorded(self._out) if self._scales.names else {}
+        self._look: Ask | None = next(self._choosing) if known is None else None
+        # While sigmas are looked for, others stand in their place, and nothing is kept.
+        self._begin(empty, dict.fromkeys(self._scales.names, 1.0) if known is None else known)
+
+    def _begin(self, empty: Archive, chosen: dict[str, float]) -> None:
+        """Before iteration 1, or where an earlier session ended."""
+        self._search, self._chosen = self._scales.chosen(chosen), {} if self._look else chosen
 
         def asked() -> dict[str, Any]:
-            seeding = {"seed": self._seed, "iterations": None}
-            return settings(self._search, empty, flat, None, beginning) | seeding
+            found: dict[str, Any] = {"seed": self._seed, "iterations": None} | ({"chosen": chosen} if chosen else {})
+            return settings(self._search, empty, self._x0, None, self._beginning) | found
 
         with contextlib.ExitStack() as stack:
-            self._checkpoints = stack.enter_context(recording(Folder.of(out), asked, self._clock, self._search))
-            restored = self._checkpoints.restore(empty, flat)
+            folder = None if self._look else self._out
+            self._checkpoints = stack.enter_context(recording(folder, asked, self._clock, self._search))
+            restored = self._checkpoints.restore(empty, self._x0)
             self._folder = stack.pop_all()
         if restored is None:
-            begun = empty if beginning is None else beginning.into(empty)
-            restored = init(self._search, begun, flat, jax.random.key(self._seed)), History()
+            begun = empty if self._beginning is None or self._look else self._beginning.into(empty)
+            restored = init(self._search, begun, self._x0, jax.random.key(self._seed)), History()
         state, self._history = restored
-        self._initial_left = emitter.initial_population > 0 and not state.tally.candidates
+        self._initial_left = self._search.emitter.initial_population > 0 and not state.tally.candidates
         self._walk = Walk(self._search, state)
-        self._told: dict[str, Evaluation] = {}
+
+    # Before the search: which sigma? ----------------------------------------------------------------------------------
+
+    def _looked(self, evaluation: Evaluation) -> None:
+        """Go on with what was found; in the end, begin with what was chosen."""
+        try:
+            self._look = self._choosing.send(evaluation)
+        except StopIteration as end:
+            self._look = None
+            say(end.value)
+            self._begin(self._walk.release().archive, end.value)
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
     def ask_dqd(self) -> Any:
         """Points (p, n) at which the emitter wants jacobians; p may be 0."""
+        if self._look is not None:
+            return self._handed(self._look.solutions if self._look.jacobian else self._look.solutions[:0])
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("ask_dqd: this round's points were told already; go on with ask()")
         if self._initial_left:
@@ -126,9 +155,12 @@ class AskTell:
         Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `tell`.
         """
         given = _named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
+        if self._look is not None and self._look.jacobian:
+            self._looked(self._validate("tell_dqd", len(self._look.solutions), given))
+            return
         if self._walk.has_points and self._walk.proposal is not None and not self._initial_left:
             raise RuntimeError("tell_dqd: this round's points were told already; go on with ask()")
-        if self._initial_left or not self._walk.has_points:
+        if self._look is not None or self._initial_left or not self._walk.has_points:
             if np.size(to_numpy(given["objective"])):
                 raise ValueError("tell_dqd: no points were asked for in this round, so none can be told")
             return
@@ -143,12 +175,14 @@ class AskTell:
 
     def ask(self) -> Any:
         """Solutions (b, n) to evaluate."""
+        if self._look is not None and not self._look.jacobian:
+            return self._handed(self._look.solutions)
         proposal = self._walk.proposal
         return self._handed(self._propose() if proposal is None else proposal.solutions)
 
     def _propose(self) -> jax.Array:
         walk = self._walk
-        if self._initial_left:
+        if self._initial_left and self._look is None:
             return walk.ask_initial()
         if len(self.ask_dqd()):
             raise RuntimeError(
@@ -168,6 +202,9 @@ class AskTell:
         given = _named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
         if self._closed:
             raise RuntimeError("tell: this search was closed; make it again, with the same `out`, to go on")
+        if self._look is not None and not self._look.jacobian:
+            self._looked(self._validate("tell", len(self._look.solutions), given))
+            return
         if self._walk.proposal is None:
             raise RuntimeError("tell: call ask() first and evaluate what it returns")
         evaluation = self._validate("tell", len(self._walk.proposal.solutions), given)
@@ -224,9 +261,11 @@ class AskTell:
         return float(self._walk.metrics.best)
 
     def result(self) -> Result:
-        """What was found so far, as `illuminate` returns it."""
-        history = self._settled().arrays()
-        return Result(self._search, self._walk.state, history, self._seed, None, *self._clock.read(), self._layout)
+        """What was found so far, as `illuminate` returns it, with the same warnings."""
+        history, state = self._settled().arrays(), self._walk.state
+        warn(state, flat=True)
+        found = (self._seed, None, *self._clock.read(), self._layout)
+        return Result(self._search, state, history, *found, chosen=self._chosen)
 
     def unflatten(self, solution: Any) -> PyTree:
         """One solution (n,), shaped like x0."""

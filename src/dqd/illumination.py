@@ -6,6 +6,8 @@ What the user gave is checked, a runner is chosen (`runners.runner` says what th
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -23,12 +25,14 @@ from dqd.compiler import cache
 from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
+from dqd.domains.survey import Ask, lead
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
+from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import recording
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
 from dqd.runners.hosted import Hosted, described, named
@@ -37,16 +41,19 @@ from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
 from dqd.runners.runner import Runner
 from dqd.runners.sharded import Devices, Sharded
 from dqd.runners.snapshot import settings
+from dqd.runners.until import Until
 from dqd.search.health import warn
 from dqd.search.history import History
+from dqd.search.scales import Scales, say
 from dqd.search.search import Search
 from dqd.storage.folder import Folder
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Score
+from dqd.types import Evaluation, Score
+from dqd.workers.batches import Evaluations
+from dqd.workers.padded import OnHost
 from dqd.workers.workers import Workers
 
-Until = Callable[[dict[str, float]], bool | None]
 Where = Workers | Devices | Executor | Callable[[], Executor] | str
 ENDED_BY_SIGNAL = ("interrupted", "terminated")  # judging elites again would keep the signal waiting
 
@@ -78,6 +85,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Result: ...
 
@@ -100,6 +108,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Results: ...
 
@@ -122,6 +131,7 @@ def illuminate(
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
     chunk: int | None = None,
+    callbacks: Sequence[Any] = (),
     progress: bool | None = None,
 ) -> Result | Results:
     """Find the best solution for every combination of measures.
@@ -131,7 +141,8 @@ def illuminate(
             maximised. A function in PyTorch comes as `dqd.torch_evaluator(f)`; what else JAX cannot trace (NumPy, a
             simulator) as `dqd.evaluator(f)`, a function of a whole batch, or as any `dqd.Evaluator`. A Problem, such as
             those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
-        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`. A sigma that was left out is chosen before the
+            search by some dozens of evaluations around x0: `result.chosen`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
@@ -139,7 +150,7 @@ def illuminate(
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
         bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
         initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
-            have one; default 1.
+            have one; default 1, or chosen where the emitter's sigma is.
         archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
             exported file, or a dictionary of solutions (m, n), objective (m,) and measures (m, k), as pyribs'
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
@@ -150,8 +161,12 @@ def illuminate(
             `dqd.Devices(8)`: on several devices of this machine.
         out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
             the same settings, that run is resumed; a finished one is returned at once.
-        until: called with the metrics at every multiple of `chunk` iterations; True ends the run early.
+        until: called at every multiple of `chunk` iterations with a dictionary of `iteration`, `seconds` (of this
+            session), `qd_score`, `coverage`, `best` and `mean`; True ends the run early. Ready made: `dqd.seconds(60)`,
+            `dqd.coverage(90)`, `dqd.stagnation()`, and several of them joined by `|`.
         chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
+        callbacks: objects with any of `on_start(settings)`, `on_chunk(now)`, `on_checkpoint(folder)` and
+            `on_end(result)`, such as those of `dqd.loggers`; what they raise never ends a run.
         progress: show it (default), or not.
 
     The first Ctrl-C returns what was found, with `result.stopped` set; the second one interrupts. With `out`, SIGTERM
@@ -169,19 +184,24 @@ def illuminate(
     check_arguments(iterations, seed, seeds, chunk)
     task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
-    folder, clock = Folder.of(out), CompileClock()
+    folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
+    task, chosen = task.scaled(_place(where), folder, progress)
     with contextlib.ExitStack() as stack:
         runner = task.runner(_place(where), seeds is not None, folder)
         stack.enter_context(contextlib.closing(runner))
 
         def asked() -> dict[str, Any]:
             named_seeds = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
-            return task.settings(_place(where)) | named_seeds | {"iterations": int(iterations)}
+            found = {"chosen": chosen} if chosen else {}
+            return task.settings(_place(where)) | named_seeds | {"iterations": int(iterations)} | found
 
-        checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain))
+        written = functools.partial(hearing.tell, "on_checkpoint")
+        checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain, written))
         seeding = jnp.asarray(numbers[0] if seeds is None else numbers)
         restored = checkpoints.restore(task.archive, task.x0)
         state, history = restored or (runner.start(task.begun(), task.x0, seeding), History())
+        if callbacks:
+            hearing.tell("on_start", asked())
         interrupt = stack.enter_context(Interrupt(resumable=folder is not None))
         state, stopped = advance(
             runner,
@@ -193,6 +213,7 @@ def illuminate(
             interrupt,
             history,
             checkpoints,
+            hearing,
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
@@ -200,9 +221,10 @@ def illuminate(
     result: Result | Results
     if seeds is None:
         judged = task.judged(state.archive, progress) if stopped not in ENDED_BY_SIGNAL else None
-        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged)
+        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged, chosen=chosen)
     else:
-        result = Results(task.search, state, history.arrays(), numbers, *found)
+        result = Results(task.search, state, history.arrays(), numbers, *found, chosen=chosen)
+    hearing.tell("on_end", result)
     if stopped == "terminated":
         raise Terminated(result)
     return result
@@ -219,10 +241,26 @@ class _Task:
     layout: Layout
     given: Problem[Any] | None  # whose judges have the last word
     beginning: Beginning | None  # what the archive holds before iteration 1
+    scales: Scales  # what is left to be chosen
 
     def begun(self) -> Archive:
         """The archive to begin with; its buffers are given away."""
         return self.archive if self.beginning is None else self.beginning.into(self.archive)
+
+    def scaled(
+        self, place: Workers | Devices | None, folder: Folder | None, progress: bool | None
+    ) -> tuple[_Task, dict[str, float]]:
+        """With every sigma that was left out chosen, and what they are. A run that goes on has chosen already."""
+        if not self.scales.names:
+            return self, {}
+        chosen = self.scales.recorded(folder)
+        if chosen is None:
+            k, bounds = self.archive.tessellation.num_measures, self.search.bounds
+            with contextlib.closing(_Look(self.problem, place, k, bounds)) as look:
+                chosen = lead(self.scales.choosing(self.x0, self.archive.tessellation), look)
+            if progress is not False:
+                say(chosen)
+        return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
 
     def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
         """What counts in the end, if that is not what the search found."""
@@ -275,15 +313,31 @@ def _task(
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
+    scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
     )
-    rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds))
+    rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)
     check_score(domain, flat, tessellation)
     return _Task(domain, *rest)
+
+
+class _Look:
+    """Evaluates what is asked for before a search: a domain in this process, an evaluator wherever it will be."""
+
+    def __init__(self, problem: Domain | Evaluator, place: Workers | Devices | None, k: int, bounds: Any) -> None:
+        evaluator = OnHost(problem, None) if isinstance(problem, Domain) else problem
+        workers = place if isinstance(place, Workers) and not isinstance(problem, Domain) else Workers()
+        self.evaluations = Evaluations(evaluator, workers, k, None, bounds)
+
+    def __call__(self, ask: Ask) -> Evaluation:
+        return self.evaluations.evaluate(ask.solutions, 0, "points" if ask.jacobian else "a look around")
+
+    def close(self) -> None:
+        self.evaluations.close()
 
 
 def _place(where: Any) -> Workers | Devices | None:

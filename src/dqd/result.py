@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -40,6 +40,7 @@ class Result(Snapshot, Archived):
     layout: Layout
     domain: Any = None  # what was searched, or its name
     judged: Archive | None = None
+    chosen: Mapping[str, float] = field(default_factory=dict)  # sigmas that were left out, by what they multiply
 
     @property
     def archive(self) -> Archive:
@@ -104,7 +105,8 @@ class Result(Snapshot, Archived):
 
     def _config(self) -> dict[str, Any]:
         made_of = settings(self.search, self.archive, self.state.x0, self.domain)
-        return {**made_of, "seed": self.seed, "iterations": self.iterations}
+        more = {"chosen": dict(self.chosen)} if self.chosen else {}
+        return {**made_of, **more, "seed": self.seed, "iterations": self.iterations}
 
     def __repr__(self) -> str:
         return (
@@ -119,6 +121,7 @@ class Results(Snapshots, Sequence[Result]):
 
     layout: Layout
     domain: Any = None
+    chosen: Mapping[str, float] = field(default_factory=dict)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -129,7 +132,8 @@ class Results(Snapshots, Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | list[Result]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return Result(**vars(self.one(range(len(self))[index])), layout=self.layout, domain=self.domain)
+        about = {"layout": self.layout, "domain": self.domain, "chosen": self.chosen}
+        return Result(**vars(self.one(range(len(self))[index])), **about)
 
     def __len__(self) -> int:
         return len(self.seeds)

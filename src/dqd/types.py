@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from jax import Array
 
 T = TypeVar("T")
 
+Along = Literal["solutions", "gradients", "unit gradients", "signs of gradients"]  # what a sigma multiplies
 PyTree: TypeAlias = Any  # arrays in whatever structure its owner chose: a user's solution, an emitter's state
 
 

@@ -62,6 +62,28 @@ def test_the_initial_population_counts_as_evaluations() -> None:
     assert (found["evaluations"], found["gradients"]) == (100 + 20 * 36, 0)
 
 
+def test_a_sigma_that_is_chosen_is_told_and_kept(tmp_path: Path) -> None:
+    found = run_json(*CMA_MEGA, "--set", "sigma=auto", "--out", str(tmp_path / "run"))
+    assert found["settings"]["sigma"] == "auto"
+    assert found["chosen"]["unit gradients"] > 0
+    assert record.read_config(tmp_path / "run")["chosen"] == found["chosen"]
+    again = call("resume", tmp_path / "run", "--iterations", "25")
+    assert f"{found['chosen']['unit gradients']:.3g} chosen, along unit gradients" in again.stdout
+    wrong = call(*CMA_MEGA, "--set", "batch_size=auto", code=2)
+    assert "batch_size" in wrong.output
+
+
+def test_a_run_stops_after_its_seconds_and_goes_on_another_time(tmp_path: Path) -> None:
+    long = ["--iterations", "100000000", "--seconds", "0.2", "--out", str(tmp_path / "run")]
+    first = run_json(*CMA_MEGA, *long)
+    assert first["stopped"] == "until"
+    again = json.loads(
+        call("resume", tmp_path / "run", "--seconds", "0.2", "--json", "--quiet").stdout.splitlines()[-1]
+    )
+    assert again["stopped"] == "until"
+    assert again["iterations"] > first["iterations"] > 0
+
+
 def test_a_seed_decides_the_result() -> None:
     first, again, other = (run_json(*CMA_MEGA, "--seed", seed)["qd_score"] for seed in ("1", "1", "2"))
     assert first == again != other

@@ -331,3 +331,22 @@ def test_a_function_of_a_batch_that_returns_a_tuple_is_checked_too():
 
     assert dqd.check_jacobian(dqd.evaluator(all_three), np.ones(3))
     assert not dqd.check_jacobian(dqd.evaluator(lambda x: all_three(x, factor=3)), np.ones(3))
+
+
+def test_rows_that_are_right_but_cannot_be_followed_are_named():
+    def score(x):
+        return -jnp.sum(x**2), jnp.array([jnp.round(x[0]), x[1], x[1] ** 3])
+
+    report = check_jacobian(score, jnp.array([0.1, 2.0, 3.0]))
+    assert report
+    assert "row 1 (measure 0) is zero" in report.message
+    assert "row 2 (measure 1) and row 3 (measure 2) have the same direction" in report.message
+    assert "row 0" not in report.message
+
+
+def test_rows_that_differ_somewhere_can_be_followed():
+    def score(x):
+        return -jnp.sum(x**2), jnp.array([x[0] ** 2, jnp.where(x[0] > 0, x[0], x[1])])
+
+    assert "row" not in str(check_jacobian(score, jnp.array([[1.0, 2.0], [-1.0, 2.0]])))
+    assert "row 1 (measure 0) and row 2" in str(check_jacobian(score, jnp.array([1.0, 2.0])))

@@ -156,7 +156,7 @@ def test_combined_emitters_share_an_archive_and_keep_their_order():
 def test_counts_go_on_beyond_32_bits():
     search = Search(MEGA)
     state, many = begin(search), 2**30 - 1
-    state = replace(state, tally=plus(plus(Tally.zero(), many, many, 0, many, 7), many, many, 0, many, 0))
+    state = replace(state, tally=plus(plus(state.tally, many, many, 0, many, 7), many, many, 0, many, 0))
     after = jax.jit(search.step)(state, problem(SPHERE), search.noise(state, 1)).tally
     assert (after.evaluations, after.gradients, after.finite) == (2**31 - 2 + 5, 2**31 - 1, 2**31 - 2 + 5)
     assert (after.nonfinite, after.lost_jacobians, after.outside) == (0, 0, 7)

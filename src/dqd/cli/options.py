@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 CheckpointSeconds = Annotated[float, typer.Option(min=0, help="Seconds between two checkpoints.")]
+Seconds = Annotated[float | None, typer.Option(min=0.001, help="Stop after so many seconds, to go on another time.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON instead of the table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
 

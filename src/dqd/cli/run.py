@@ -49,6 +49,7 @@ def run(
     iterations: Annotated[
         int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
     ] = None,
+    seconds: options.Seconds = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 0,
     archive: Annotated[
         Path | None, typer.Option(help="Begin with the elites of a run's folder, or of an exported file.")
@@ -56,7 +57,7 @@ def run(
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting of the algorithm; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting; sigma=auto chooses it."),
     ] = None,
     objective: options.Objective = None,
     measure: options.Measures = None,
@@ -104,11 +105,15 @@ def run(
             out=None if out is None else Folder(out, checkpoint_seconds, {"command": command}),
             quiet=quiet,
             archive=archive,
+            seconds=seconds,
         )
         whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
         if as_json:
-            typer.echo(json.dumps(finite(about | searched.summary() | {"x64": x64, "settings": settings} | found)))
+            chosen = {"chosen": dict(result.chosen)} if result.chosen else {}
+            typer.echo(
+                json.dumps(finite(about | searched.summary() | {"x64": x64, "settings": settings} | chosen | found))
+            )
         elif not quiet:
             typer.echo("\n".join([_table(about, searched, out), *filter(None, [finish.words(found)])]))
     leave(result)
@@ -117,6 +122,7 @@ def run(
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
     iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
+    seconds: options.Seconds = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -138,6 +144,7 @@ def resume(
     run(
         **begun | ({} if iterations is None else {"iterations": iterations}),
         out=folder,
+        seconds=seconds,
         checkpoint_seconds=checkpoint_seconds,
         as_json=as_json,
         quiet=quiet,
@@ -194,6 +201,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
     why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
     rows = [
+        *(("sigma", f"{number:.3g}", f"chosen, along {name}") for name, number in result.chosen.items()),
         ("QD-score", _number(result.qd_score), ""),
         ("coverage", _number(result.coverage), "%"),
         ("best objective", _number(result.best), ""),

@@ -26,15 +26,18 @@ def search(
     quiet: bool = False,
     out: Folder | None = None,
     archive: Path | None = None,
+    seconds: float | None = None,
 ) -> Result:
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
+    from dqd.runners import until
     from dqd.runners.progress import Interrupt
 
+    limit = None if seconds is None else until.seconds(seconds)
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        options: Any = {"progress": not quiet, "out": out, "archive": archive}
+        options: Any = {"progress": not quiet, "out": out, "archive": archive, "until": limit}
         return illuminate(problem, emitter, iterations=iterations, seed=seed, **options)
     except Terminated as end:
         return cast("Result", end.result)  # of one seed

@@ -35,6 +35,11 @@ def on_terminal() -> bool:
     return False
 
 
+def in_notebook() -> bool:
+    """Whether a notebook shows what is written."""
+    return "ipykernel" in sys.modules
+
+
 def _number(stream: TextIO) -> int | None:
     """The descriptor behind a stream; those of notebooks have none."""
     with contextlib.suppress(*BROKEN):

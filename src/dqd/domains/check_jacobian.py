@@ -11,7 +11,7 @@ best of a few h is chosen row by row, whatever the precision, and only an error 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dqd.domains.function import FunctionDomain
+from dqd.domains.rows import remarks, row_names
 from dqd.inputs.arrays import to_numpy
 from dqd.inputs.evaluator import Answer, Evaluator
 from dqd.inputs.layout import Layout, OnFlat
@@ -33,7 +34,10 @@ ALIKE = 0.02  # two rows that differ by less, relative to their size, are recogn
 
 @dataclass(frozen=True)
 class JacobianReport:
-    """True in an `if` when every row agrees with finite differences; `message` says in words what does not."""
+    """True in an `if` when every row agrees with finite differences; `message` says in words what does not.
+
+    It also names rows that are right, but cannot be followed: those that are zero, or parallel to another.
+    """
 
     ok: bool
     errors: np.ndarray  # (1 + k,) largest error of each row beyond doubt, relative to its largest slope
@@ -72,7 +76,7 @@ def check_jacobian(
         judge = FunctionDomain(OnFlat(evaluator, layout))
     solutions = np.atleast_2d(to_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
-    found = _told(judge.evaluate_with_jacobian(_like(x, solutions)))
+    found = told(judge.evaluate_with_jacobian(_like(x, solutions)))
     complaint = _shape_complaint(found, *solutions.shape)
     if complaint:
         return JacobianReport(False, np.full(1, np.nan), complaint)
@@ -87,10 +91,11 @@ def check_jacobian(
             for family in _directions(point)
         ]
     flat = 10 * _epsilon(dtype) * np.max(np.abs(raw.rows(found)), axis=0)  # (1 + k,) slopes below are round-off
-    return _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
+    report = _report(_joined(slopes), scale, flat, _epsilon(dtype) ** 0.25 if tolerance is None else tolerance)
+    return replace(report, message="\n  ".join([report.message, *(remarks(jacobian) if report else [])]))
 
 
-def _told(answer: Answer) -> Evaluation:
+def told(answer: Answer) -> Evaluation:
     return Evaluation(*answer) if isinstance(answer, tuple | list) else answer
 
 
@@ -107,7 +112,7 @@ class _Raw:
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         pieces = [points[i : i + ROWS] for i in range(0, len(points), ROWS)]
-        return np.concatenate([self.rows(_told(self.evaluator.evaluate(_like(self.x, few)))) for few in pieces])
+        return np.concatenate([self.rows(told(self.evaluator.evaluate(_like(self.x, few)))) for few in pieces])
 
     def rows(self, found: Evaluation) -> np.ndarray:
         return np.column_stack([to_numpy(found.objective) / self.scale, to_numpy(found.measures)]).astype(float)
@@ -193,7 +198,7 @@ def _joined(slopes: list[_Slopes]) -> _Slopes:
 
 
 def _report(slopes: _Slopes, scale: float, flat: np.ndarray, tolerance: float) -> JacobianReport:
-    names = ["the objective"] + [f"measure {j}" for j in range(len(slopes.claimed) - 1)]
+    names = row_names(len(slopes.claimed))
     verdicts = [_verdict(slopes, row, names, scale, flat[row], tolerance) for row in range(len(names))]
     errors = np.array([error for error, _ in verdicts])
     wrong = [f"row {row} ({names[row]}) {words}" for row, (_, words) in enumerate(verdicts) if words]

@@ -19,8 +19,9 @@ from dqd.archives.archive import REJECTED, Archive
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
+from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
-from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, matmul, pytree, replace, select, static
+from dqd.types import AddResult, Along, Evaluation, Points, Proposal, PyTree, matmul, pytree, replace, select, static
 
 
 @pytree
@@ -115,6 +116,13 @@ class Arborescence:
         return jax.tree_util.tree_map_with_path(
             lambda path, old, new: old if getattr(path[-1], "name", None) == "count" else new, old, fresh
         )
+
+    def scaled(self, choose: Choose) -> Arborescence:
+        along: Along = "unit gradients" if self.normalize else "gradients"
+        arguments = {
+            name: choose("signs of gradients") if value is None else value for name, value in self.arguments.items()
+        }
+        return replace(self, strategy=chosen(self.strategy, "sigma", along, choose), arguments=arguments)
 
     def restarts(self, state: ArborescenceState) -> dict[str, Array]:
         return state.restarts.by_name()

@@ -12,6 +12,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.scale import Choose, scaled
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, static
 
 
@@ -32,6 +33,10 @@ class Combined:
     @property
     def initial_population(self) -> int:
         return max(emitter.initial_population for emitter in self.emitters)
+
+    @property
+    def follows_measures(self) -> bool:
+        return any(getattr(emitter, "follows_measures", True) for emitter in self.emitters if emitter.num_points)
 
     def noise(self, key: Array, n: int, k: int) -> tuple[Any, ...]:
         keys = jax.random.split(key, len(self.emitters))
@@ -76,6 +81,9 @@ class Combined:
                 total[reason] = total.get(reason, jnp.zeros((), jnp.int32)) + count
         return total
 
+    def scaled(self, choose: Choose) -> Combined:
+        return Combined(tuple(scaled(emitter, choose) for emitter in self.emitters))
+
     def _split(self, sizes: list[int], tree: Any) -> list[Any]:
         ends = np.cumsum(sizes)
         return [
@@ -103,6 +111,10 @@ class Replicated:
     def initial_population(self) -> int:
         return self.emitter.initial_population
 
+    @property
+    def follows_measures(self) -> bool:
+        return getattr(self.emitter, "follows_measures", True)
+
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))
 
@@ -125,6 +137,9 @@ class Replicated:
 
     def restarts(self, state: Any) -> dict[str, Array]:
         return {reason: jnp.sum(counts) for reason, counts in jax.vmap(self.emitter.restarts)(state).items()}
+
+    def scaled(self, choose: Choose) -> Replicated:
+        return Replicated(scaled(self.emitter, choose), self.copies)
 
     def _per_copy(self, tree: Any) -> PyTree:
         return jax.tree.map(lambda leaf: leaf.reshape(self.copies, leaf.shape[0] // self.copies, *leaf.shape[1:]), tree)

@@ -13,6 +13,7 @@ from dqd.archives.archive import REJECTED, Archive
 from dqd.emitters.emitter import no_points
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, Restarts
+from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
 from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
@@ -67,6 +68,9 @@ class Evolution:
         restart, restarts = state.restarts.after(tests)
         elite = archive.pick(drawn["elite"][None], state.x0)[0]
         return replace(state, strategy=self.strategy.reset(strategy, restart, elite), restarts=restarts)
+
+    def scaled(self, choose: Choose) -> Evolution:
+        return replace(self, strategy=chosen(self.strategy, "sigma", "solutions", choose))
 
     def restarts(self, state: EvolutionState) -> dict[str, Array]:
         return state.restarts.by_name()

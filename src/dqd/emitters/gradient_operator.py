@@ -16,7 +16,8 @@ from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.operators import Noise, Operator
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
+from dqd.emitters.scale import Choose, chosen, scaled
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
 
 @pytree
@@ -31,6 +32,11 @@ class GradientOperator:
     @property
     def batch_size(self) -> int:
         return self.num_points
+
+    @property
+    def follows_measures(self) -> bool:
+        """Whether the gradients of the measures are used, or the objective's alone."""
+        return isinstance(self.move, Branching)
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
         operator, move = jax.random.split(key)
@@ -52,6 +58,9 @@ class GradientOperator:
         assert evaluation.jacobian is not None
         jacobian = jnp.where(usable(points, evaluation)[:, None, None], evaluation.jacobian, 0)
         return state, Proposal(points.solutions + self.move.offset(jacobian, noise["move"]), drawn=())
+
+    def scaled(self, choose: Choose) -> GradientOperator:
+        return replace(self, operator=scaled(self.operator, choose), move=scaled(self.move, choose))
 
     def tell(self, state: Array, archive: Archive, drawn: object, result: AddResult) -> Array:
         return state
@@ -77,7 +86,7 @@ class ObjectiveStep:
 class Branching:
     """|c_0| grad f + sum_j c_j grad m_j with c ~ N(0, sigma^2 I) (OMG-MEGA). sigma is a standard deviation."""
 
-    sigma: float
+    sigma: float  # None: to be chosen
     normalize: bool = static(default=True)
 
     def noise(self, key: Array, size: int, k: int) -> Noise:
@@ -88,3 +97,6 @@ class Branching:
         c = c.at[:, 0].set(jnp.abs(c[:, 0]))
         rows = normalized(jacobian) if self.normalize else jacobian
         return jnp.sum(c[:, :, None] * rows, axis=1)
+
+    def scaled(self, choose: Choose) -> Branching:
+        return chosen(self, "sigma", "unit gradients" if self.normalize else "gradients", choose)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.emitters.scale import Choose, chosen
 from dqd.types import pytree
 
 Noise = dict[str, Array]
@@ -37,7 +38,7 @@ class Elite:
 class Gaussian:
     """elite + sigma N(0, I)  (Mouret & Clune 2015)."""
 
-    sigma: float
+    sigma: float  # None: to be chosen
 
     def noise(self, key: Array, size: int, n: int) -> Noise:
         elite, normal = jax.random.split(key)
@@ -46,12 +47,15 @@ class Gaussian:
     def apply(self, archive: Archive, noise: Noise, x0: Array) -> Array:
         return archive.pick(noise["elite"], x0) + self.sigma * noise["normal"]
 
+    def scaled(self, choose: Choose) -> Gaussian:
+        return chosen(self, "sigma", "solutions", choose)
+
 
 @pytree
 class IsoLine:
     """e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)  (Vassiliades & Mouret 2018)."""
 
-    sigma1: float
+    sigma1: float  # None: to be chosen
     sigma2: float
 
     def noise(self, key: Array, size: int, n: int) -> Noise:
@@ -66,6 +70,9 @@ class IsoLine:
     def apply(self, archive: Archive, noise: Noise, x0: Array) -> Array:
         elite, other = archive.pick(noise["elite"], x0), archive.pick(noise["other"], x0)
         return elite + self.sigma1 * noise["normal"] + self.sigma2 * noise["line"] * (other - elite)
+
+    def scaled(self, choose: Choose) -> IsoLine:
+        return chosen(self, "sigma1", "solutions", choose)
 
 
 @pytree

@@ -24,6 +24,7 @@ from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
 
 RankOne = Literal["textbook", "dqd2021"]
+ADAM_LEARNING_RATE = 0.002  # the paper's, for all its domains
 
 
 def random_sampling(sigma: float = 1.0, *, batch_size: int = 36) -> Variation:
@@ -44,14 +45,14 @@ def random_sampling(sigma: float = 1.0, *, batch_size: int = 36) -> Variation:
     return Variation(Fresh(float(sigma)), _batch(batch_size), initial_population=0)
 
 
-def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
+def map_elites(sigma: float | None = None, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
     """MAP-Elites (Mouret & Clune 2015): elites with noise.
 
         x = e + sigma N(0, I)
 
     Args:
         sigma: standard deviation of the noise, in the units of a solution. In n dimensions a solution moves by about
-            sigma sqrt(n).
+            sigma sqrt(n). None chooses it by the cells of the grid.
         batch_size: evaluations per iteration.
         initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
 
@@ -61,11 +62,12 @@ def map_elites(sigma: float, *, batch_size: int = 36, initial_population: int = 
     >>> emitter.num_points, emitter.batch_size, emitter.initial_population
     (0, 36, 100)
     """
-    _check(sigma=sigma)
-    return Variation(Gaussian(float(sigma)), _batch(batch_size), _population(initial_population))
+    return Variation(Gaussian(_sigma(sigma=sigma)), _batch(batch_size), _population(initial_population))
 
 
-def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initial_population: int = 100) -> Variation:
+def map_elites_line(
+    sigma1: float | None = None, sigma2: float = 0.2, *, batch_size: int = 36, initial_population: int = 100
+) -> Variation:
     """MAP-Elites (line) (Vassiliades & Mouret 2018): noise, and a step along the line through two elites.
 
         x = e_i + sigma1 N(0, I) + sigma2 N(0, 1) (e_j - e_i)
@@ -73,7 +75,7 @@ def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initi
     Elites often lie near a surface of few dimensions; the line through two of them stays close to it.
 
     Args:
-        sigma1: standard deviation of the noise, in the units of a solution.
+        sigma1: standard deviation of the noise, in the units of a solution. None chooses it by the cells of the grid.
         sigma2: standard deviation of the step, as a share of the distance between both elites.
         batch_size: evaluations per iteration.
         initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
@@ -83,11 +85,11 @@ def map_elites_line(sigma1: float, sigma2: float, *, batch_size: int = 36, initi
     >>> dqd.map_elites_line(sigma1=0.1, sigma2=0.2).batch_size
     36
     """
-    _check(sigma1=sigma1, sigma2=sigma2)
-    return Variation(IsoLine(float(sigma1), float(sigma2)), _batch(batch_size), _population(initial_population))
+    _check(sigma2=sigma2)
+    return Variation(IsoLine(_sigma(sigma1=sigma1), float(sigma2)), _batch(batch_size), _population(initial_population))
 
 
-def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
+def cma_me(sigma: float | None = None, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
     """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
 
         x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda
@@ -96,7 +98,8 @@ def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook"
     samples that changed the archive. When none did, it starts anew from a random elite.
 
     Args:
-        sigma: standard deviation at the start and after every restart, in the units of a solution.
+        sigma: standard deviation at the start and after every restart, in the units of a solution. None chooses it by
+            the cells of the grid.
         batch_size: evaluations per iteration, lambda.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
 
@@ -106,8 +109,7 @@ def cma_me(sigma: float, *, batch_size: int = 36, rank_one: RankOne = "textbook"
     >>> dqd.cma_me(sigma=0.5, batch_size=12).strategy.population
     12
     """
-    _check(sigma=sigma)
-    return Evolution(CMAES(float(sigma), _batch(batch_size, 2), rank_one))
+    return Evolution(CMAES(_sigma(sigma=sigma), _batch(batch_size, 2), rank_one))
 
 
 def og_map_elites(
@@ -169,7 +171,7 @@ def og_map_elites_line(
 
 
 def omg_mega(
-    sigma: float, normalize: bool = True, *, batch_size: int = 36, initial_population: int = 100
+    sigma: float | None = None, normalize: bool = True, *, batch_size: int = 36, initial_population: int = 100
 ) -> GradientOperator:
     """OMG-MEGA: elites moved by random combinations of all their gradients.
 
@@ -179,7 +181,7 @@ def omg_mega(
 
     Args:
         sigma: standard deviation of the coefficients. With normalised gradients it is a distance in the units of a
-            solution: a branch moves by about sigma sqrt(1 + k).
+            solution: a branch moves by about sigma sqrt(1 + k). None chooses it by the cells of the grid.
         normalize: divide every gradient by its length, so that sigma means the same for all of them.
         batch_size: evaluations per iteration, an even number.
         initial_population: solutions x0 + initial_sigma N(0, I), evaluated before iteration 1.
@@ -190,18 +192,17 @@ def omg_mega(
     >>> emitter.num_points, emitter.batch_size  # with gradients, without
     (18, 18)
     """
-    _check(sigma=sigma)
     return GradientOperator(
         Elite(),
-        Branching(float(sigma), bool(normalize)),
+        Branching(_sigma(sigma=sigma), bool(normalize)),
         _batch(batch_size, 2, even=True) // 2,
         _population(initial_population),
     )
 
 
 def cma_mega(
-    sigma: float,
-    learning_rate: float | optax.Schedule = 1.0,
+    sigma: float | None = None,
+    learning_rate: float | optax.Schedule | None = 1.0,
     optimizer: Callable[..., optax.GradientTransformation] | None = None,
     *,
     batch_size: int = 36,
@@ -220,8 +221,10 @@ def cma_mega(
 
     Args:
         sigma: standard deviation of the coefficients c at the start and after every restart. With normalised gradients
-            it is a distance in the units of a solution; good values let a branch cross a cell or so.
-        learning_rate: of the optimiser: a number, or an optax schedule.
+            it is a distance in the units of a solution; good values let a branch cross some cells. None chooses such a
+            value: from x0 and a few points near it, branches are tried.
+        learning_rate: of the optimiser: a number, or an optax schedule. None, for one such as Adam whose steps are as
+            long whatever the gradient, chooses the number by which they cross some cells.
         optimizer: an optax factory that takes `learning_rate`; default plain gradient ascent.
         batch_size: evaluations per iteration: theta and `batch_size - 1` branches.
         normalize: divide every gradient by its length.
@@ -236,10 +239,8 @@ def cma_mega(
     >>> emitter.num_points, emitter.batch_size  # with gradients, without
     (1, 35)
     """
-    _check(sigma=sigma)
     if not callable(learning_rate):
-        _check(learning_rate=learning_rate)
-        learning_rate = float(learning_rate)
+        learning_rate = _sigma(learning_rate=learning_rate)
     if optimizer is not None and not callable(optimizer):
         raise TypeError(
             f"optimizer: expected a factory such as optax.adam, got {type(optimizer).__name__}; "
@@ -248,16 +249,20 @@ def cma_mega(
     arguments = {"learning_rate": learning_rate, **arguments}
     optimizer = optimizer or optax.sgd
     try:
-        optimizer(**arguments)
+        optimizer(**arguments | ({"learning_rate": 1.0} if learning_rate is None else {}))
     except TypeError as error:
         raise TypeError(
             f"optimizer: {getattr(optimizer, '__name__', optimizer)} refused {arguments}: {error}"
         ) from None
     # Numbers are traced. What else there is (a schedule, a flag, a type) decides the program.
-    numbers = {name: value for name, value in arguments.items() if isinstance(value, float)}
+    numbers = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, float) or (name == "learning_rate" and value is None)
+    }
     choices = {name: value for name, value in arguments.items() if name not in numbers}
     return Arborescence(
-        CMAES(float(sigma), _batch(batch_size, 3) - 1, rank_one),
+        CMAES(_sigma(sigma=sigma), _batch(batch_size, 3) - 1, rank_one),
         numbers,
         functools.partial(optimizer, **choices) if choices else optimizer,
         keep_step_count=bool(keep_step_count),
@@ -266,8 +271,8 @@ def cma_mega(
 
 
 def cma_mega_adam(
-    sigma: float,
-    learning_rate: float | optax.Schedule = 0.002,
+    sigma: float | None = None,
+    learning_rate: float | optax.Schedule | None = None,
     *,
     batch_size: int = 36,
     normalize: bool = True,
@@ -277,11 +282,14 @@ def cma_mega_adam(
     """CMA-MEGA (Adam): `cma_mega` whose theta moves by Adam.
 
     Adam divides by the recent size of the gradients, so `learning_rate` is about the distance, in the units of a
-    solution, that every coordinate of theta moves per iteration.
+    solution, that every coordinate of theta moves per iteration. By default it is the paper's 0.002, or, where sigma is
+    left out as well, chosen like it.
 
     >>> dqd.cma_mega_adam(sigma=0.05, learning_rate=0.002).batch_size
     35
     """
+    if learning_rate is None and sigma is not None:
+        learning_rate = ADAM_LEARNING_RATE
     return cma_mega(
         sigma,
         learning_rate,
@@ -315,6 +323,15 @@ def _objective_gradient(
             Variation(operator, batch_size - 2 * stepped, initial),
         )
     )
+
+
+def _sigma(**number: float | None) -> Any:
+    """A number above 0, or None where it is to be chosen."""
+    ((name, value),) = number.items()
+    if value is None:
+        return None
+    _check(**{name: value})
+    return float(value)
 
 
 def _check(**numbers: float) -> None:

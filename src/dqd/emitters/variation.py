@@ -7,7 +7,8 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import no_points
 from dqd.emitters.operators import Noise, Operator
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, static
+from dqd.emitters.scale import Choose, scaled
+from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
 
 
 @pytree
@@ -35,6 +36,9 @@ class Variation:
 
     def tell(self, state: Array, archive: Archive, drawn: object, result: AddResult) -> Array:
         return state
+
+    def scaled(self, choose: Choose) -> Variation:
+        return replace(self, operator=scaled(self.operator, choose))
 
     def restarts(self, state: Array) -> dict[str, Array]:
         return {}

@@ -39,6 +39,7 @@ DOMAINS: dict[str, Callable[..., LinearProjection | Arm]] = {
     "arm": lambda n=1000: _domains().Arm(n),
 }
 PROBLEMS = {**DOMAINS, **LATENT}
+AUTO = "auto"  # in the place of a sigma: chosen by the cells of the grid
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,8 @@ def preset(domain: str, algorithm: str, **overrides: Any) -> Emitter:
 
 def _same_kind(name: str, value: Any, published: Any) -> Any:
     """Overrides may be words from a command line, where `normalize=no` must not count as true."""
+    if value == AUTO:
+        return None  # to be chosen; the preset function knows whether it can be
     if isinstance(published, bool):
         kind, fits = "true or false", isinstance(value, bool)
     elif isinstance(published, int) or published is None:

@@ -11,6 +11,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -42,7 +43,12 @@ SHARE = 0.01  # of the time may go into checkpoints; when they take long, they b
 
 @contextlib.contextmanager
 def recording(
-    folder: Folder | None, settings: Callable[[], dict[str, Any]], clock: CompileClock, search: Search, grain: int = 1
+    folder: Folder | None,
+    settings: Callable[[], dict[str, Any]],
+    clock: CompileClock,
+    search: Search,
+    grain: int = 1,
+    told: Callable[[Path], None] = lambda checkpoint: None,
 ) -> Iterator[Checkpoints | NoCheckpoints]:
     """The record of a run, whose folder is held for as long as this lasts."""
     if folder is None:
@@ -50,7 +56,7 @@ def recording(
         return
     config = with_versions(with_about(folder.about, settings()))
     with Writer(folder.path, config["iterations"]) as writer:
-        yield Checkpoints(writer, config, folder.checkpoint_seconds, clock, search, grain)
+        yield Checkpoints(writer, config, folder.checkpoint_seconds, clock, search, grain, told)
 
 
 class NoCheckpoints:
@@ -83,12 +89,14 @@ class Checkpoints:
         clock: CompileClock,
         search: Search,
         grain: int = 1,
+        told: Callable[[Path], None] = lambda checkpoint: None,
     ) -> None:
         self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
         self.grain = grain
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
         self.timings: list[dict[str, float]] = []
         self.next = time.monotonic() + seconds
+        self.told = told  # of every checkpoint that was written
 
     # Going on ---------------------------------------------------------------------------------------------------------
 
@@ -217,6 +225,7 @@ class Checkpoints:
         self.writer.commit(done, self.config, found.summary(), files)
         self.kept, now = done, time.monotonic()
         self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
+        self.told(self.writer.place(done))
 
 
 def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> PyTree:

@@ -3,16 +3,18 @@ whether to go on."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable
 
 import jax
 
 from dqd.archives.metrics import Metrics
+from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
 from dqd.runners.compiled import LONGEST
 from dqd.runners.progress import CompileClock, Interrupt, Progress
 from dqd.runners.runner import Runner
+from dqd.runners.until import Now, Until
 from dqd.search.health import Health
 from dqd.search.history import History
 from dqd.search.search import SearchState, Tally
@@ -23,11 +25,12 @@ def advance(
     state: SearchState,
     iterations: int,
     chunk: int,
-    until: Callable[[dict[str, float]], bool | None] | None,
+    until: Until | None,
     bar: Progress,
     interrupt: Interrupt,
     history: History,
     checkpoints: Checkpoints | NoCheckpoints,
+    callbacks: Callbacks,
 ) -> tuple[SearchState, str | None]:
     """Launch after launch, from where the state is. The history grows as they end.
 
@@ -36,13 +39,20 @@ def advance(
     """
     ahead = 0 if until is not None else 1
     flying: deque[tuple[int, Metrics, Tally]] = deque()
-    launched, stopped = history.done, None
+    launched, stopped, started = history.done, None, time.monotonic()
+    any_time = getattr(until, "any_time", False)
+
+    def now() -> Now:
+        return Now(history, time.monotonic() - started)
 
     def enough(done: int) -> bool:
-        """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident."""
-        if until is None or done == 0 or done % chunk:
+        """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident.
+
+        Unless it asks for the time, which is one.
+        """
+        if until is None or done == 0 or (done % chunk and not any_time):
             return False
-        return bool(until({"iteration": done, **history.latest()}))
+        return bool(until(now()))
 
     if launched < iterations and enough(launched):  # a run that ended so ends so again
         stopped = "until"
@@ -51,7 +61,7 @@ def advance(
         hold = bool(flying) and checkpoints.due(launched)
         if launched < iterations and stopped is None and not hold:
             size = min(pace.length, iterations - launched, checkpoints.before_view(launched))
-            size = min(size, chunk - launched % chunk) if until else size
+            size = min(size, chunk - launched % chunk) if until and not any_time else size
             state, rows, tally = runner.launch(state, size)
             launched += size
             flying.append((launched, rows, tally))
@@ -65,6 +75,7 @@ def advance(
         health.check(done, tally)
         checkpoints.passed(done)
         bar.update(done, history.latest())
+        callbacks.tell("on_chunk", now())
         if interrupt.requested is not None:
             stopped = interrupt.reason
         elif enough(done):

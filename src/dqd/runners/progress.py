@@ -13,14 +13,14 @@ from typing import Any
 
 import jax
 
-from dqd.console.saying import Lasting, on_terminal, say
+from dqd.console.saying import Lasting, in_notebook, on_terminal, say
 
 STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 LOG_SECONDS = 10.0  # between two lines where there is no terminal
 
 
 class Progress:
-    """A bar on a terminal, plain lines elsewhere; both on stderr."""
+    """A bar on a terminal or in a notebook, plain lines elsewhere; both on stderr."""
 
     def __init__(self, iterations: int, enabled: bool | None = None, done: int = 0) -> None:
         self.iterations, self.before = iterations, done  # those of earlier sessions
@@ -30,11 +30,12 @@ class Progress:
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
-        if self.enabled and on_terminal():
-            from tqdm import tqdm
+        if self.enabled and (on_terminal() or in_notebook()):
+            from tqdm.auto import tqdm
 
             shape = {"unit": "it", "unit_scale": True, "dynamic_ncols": True}
             self.bar = tqdm(total=self.iterations, initial=self.before, file=Lasting(sys.stderr), **shape)
+            self.bar.set_postfix_str("compiling ...")  # until the first chunk is done
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 
+import jax
+import numpy as np
+
 from dqd.console import saying
+from dqd.domains.rows import named
+from dqd.emitters.restarts import Restarts
 from dqd.search.search import SearchState, Tally
 
 CLAMPED_SHARE = 0.25  # warn when more of the measures than this lie outside the grid
 INFEASIBLE_SHARE = 0.9  # warn when more of the solutions than this are infeasible
+RESTART_SHARE = 0.5  # warn when more iterations than this end in a restart,
+FULL = 0.1  # although less of the cells than this is occupied: an archive that is full has little left to change,
+ENOUGH = 50  # and there were as many iterations
+LOOKED = 16  # points whose gradients say what they are like
 
 
 class NonFiniteError(RuntimeError):
@@ -16,15 +25,19 @@ class NonFiniteError(RuntimeError):
 
 
 class Health:
-    """Stops a run of which most evaluations are not finite, or none of the jacobians."""
+    """Stops a run of which most evaluations are not finite, or none of the jacobians; tells of gradients of zero."""
 
     WINDOW = 1000  # evaluations
 
     def __init__(self, tally: Tally | None) -> None:
         """What was before is not looked at. Of a new run, nothing was: the initial population counts."""
         self.marks = deque([_figures(tally) if tally else (0, 0, 0, 0)])
+        self.said = False
 
     def check(self, done: int, tally: Tally) -> None:
+        if not self.said and (words := flat_words(tally)):
+            self.said = True
+            saying.warn(words, stacklevel=4)
         self.marks.append(_figures(tally))
         while len(self.marks) > 2 and self.marks[-1][0] - self.marks[1][0] >= self.WINDOW:
             self.marks.popleft()
@@ -54,10 +67,42 @@ def _figures(tally: Tally) -> tuple[int, int, int, int]:
     return tally.candidates, tally.nonfinite, tally.gradients, tally.lost_jacobians
 
 
-def warn(state: SearchState) -> None:
-    """What a finished run should not be silent about. A run too short to be stopped may have bad numbers."""
-    words = _complaint(*_figures(state.tally))
-    if words:
+def flat_words(tally: Tally) -> str:
+    """Which gradients were zero wherever they were looked at: none is an empty string."""
+    flat = tally.flat_rows if tally.gradients - tally.lost_jacobians >= LOOKED else []
+    if not flat:
+        return ""
+    rows = named(flat, tally.steep.shape[-1])
+    return (
+        f"{rows} of the jacobian: zero at all {tally.gradients:,} points so far, so it cannot be followed. Rounding, "
+        "comparisons, argmax and whole numbers have no gradient; use a smooth function instead, or an algorithm "
+        "without gradients such as dqd.cma_me or dqd.map_elites_line"
+    )
+
+
+def restart_words(state: SearchState) -> str:
+    """Whether the emitters mostly started anew although cells are left: if not, an empty string."""
+    every = jax.tree.leaves(state.emitter, is_leaf=lambda part: isinstance(part, Restarts))
+    counts = [np.asarray(part.counts) for part in every if isinstance(part, Restarts)]
+    emitters = sum(each.size // max(each.shape[-1], 1) for each in counts)  # copies and seeds included
+    restarts, iterations = sum(int(each.sum()) for each in counts), int(np.max(state.iteration))
+    filled = float(np.mean(np.asarray(state.archive.count))) / state.archive.objective.shape[-1]
+    if iterations < ENOUGH or restarts <= RESTART_SHARE * iterations * emitters or filled > FULL:
+        return ""
+    return (
+        f"{restarts / emitters:,.0f} of {iterations:,} iterations ended in a restart, because nothing they proposed "
+        f"changed the archive, and only {filled:.2%} of the cells are occupied. Most often sigma does not fit: leave "
+        "it out (sigma=None) and it is chosen so that a step crosses some cells, or look at dqd.probe(score, x0, grid)"
+    )
+
+
+def warn(state: SearchState, flat: bool = False) -> None:
+    """What a finished run should not be silent about. A run too short to be stopped may have bad numbers.
+
+    `flat`: of gradients that were zero nobody has told yet.
+    """
+    zero = flat_words(state.tally) if flat else ""
+    for words in filter(None, (_complaint(*_figures(state.tally)), zero, restart_words(state))):
         saying.warn(words, stacklevel=3)
     kept_out = state.tally.infeasible / max(state.tally.candidates, 1)
     if kept_out > INFEASIBLE_SHARE:

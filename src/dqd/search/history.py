@@ -64,6 +64,18 @@ class History:
         """Newest metrics, averaged over seeds."""
         return {name: float(np.mean(getattr(self._last, name))) for name in METRICS}
 
+    def ago(self, iterations: int) -> dict[str, float] | None:
+        """The metrics so many iterations ago, or of the last row before; None where there was none."""
+        behind = self.done // self.stride - (self.done - iterations) // self.stride  # rows since then
+        if self.done - iterations < self.stride:
+            return None
+        for part in reversed(self._parts):
+            if behind < len(part.qd_score):
+                row = len(part.qd_score) - 1 - behind
+                return {name: float(np.mean(getattr(part, name)[row])) for name in METRICS}
+            behind -= len(part.qd_score)
+        return None
+
     def arrays(self) -> dict[str, np.ndarray]:
         """`iteration` (rows,), and every metric (rows,) or (rows, seeds). The newest iteration is the last row."""
         if not self.done:

@@ -9,6 +9,7 @@ evaluator. All random numbers of iteration i come from the search key folded wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -49,10 +50,11 @@ class Tally:
 
     high: Array  # (..., 7)
     low: Array  # (..., 7)
+    steep: Array  # (..., 1 + k) rows of the jacobian that were not zero at some point; those that nobody follows, too
 
     @staticmethod
-    def zero() -> Tally:
-        return Tally(jnp.zeros(7, jnp.int32), jnp.zeros(7, jnp.int32))
+    def zero(steep: Sequence[bool] = ()) -> Tally:
+        return Tally(jnp.zeros(7, jnp.int32), jnp.zeros(7, jnp.int32), jnp.asarray(steep, bool))
 
     def plus(self, *counts: Array | int) -> Tally:
         """More of each count, in the order of the properties below; those left out stay."""
@@ -61,7 +63,7 @@ class Tally:
 
     def carried(self) -> Tally:
         """The same counts with room for more: whoever launches iterations carries, once a launch."""
-        return Tally(self.high + (self.low >> 20), self.low & (2**20 - 1))
+        return replace(self, high=self.high + (self.low >> 20), low=self.low & (2**20 - 1))
 
     @property
     def candidates(self) -> int:
@@ -108,6 +110,12 @@ class Tally:
         """Candidates that were not finite, a point once whatever of it was not."""
         return self.candidates - self.finite - self.infeasible + self.lost_jacobians
 
+    @property
+    def flat_rows(self) -> list[int]:
+        """Rows of the jacobian that were zero at every point at which they were to be followed."""
+        steep = np.asarray(self.steep)
+        return np.flatnonzero(~steep.reshape(-1, steep.shape[-1]).any(axis=0)).tolist() if self.gradients else []
+
     def _read(self, number: int) -> int:
         high, low = (int(np.sum(np.asarray(words)[..., number], dtype=np.int64)) for words in (self.high, self.low))
         return (high << 20) + low
@@ -122,9 +130,10 @@ class Search:
     initial_sigma: float = 1.0
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
-        x0 = self._inside(x0)
-        emitter = self.emitter.init(x0, archive.tessellation.num_measures)
-        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), Tally.zero())
+        x0, k = self._inside(x0), archive.tessellation.num_measures
+        ignored = not getattr(self.emitter, "follows_measures", True)
+        tally = Tally.zero([False, *[ignored] * k])
+        return SearchState(archive, self.emitter.init(x0, k), key, x0, jnp.zeros((), jnp.int32), tally)
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 
@@ -196,16 +205,18 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
     """A batch has been judged; of points, only those that were wanted count."""
     finite = result.cell < state.archive.num_cells
     wanted = jnp.ones_like(finite) if points is None else points.mask
-    count = _sum(wanted)
+    count, steep = _sum(wanted), state.tally.steep
     gradients, lost, infeasible, further = [jnp.zeros((), jnp.int32)] * 4
     if points is not None and evaluation.jacobian is not None:
-        gradients = count
-        lost = _sum(wanted & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2)))
+        largest = jnp.max(jnp.abs(evaluation.jacobian), axis=2)  # (p, 1 + k) NaN where a row has one
+        gradients, lost = count, _sum(wanted & finite & ~jnp.all(jnp.isfinite(largest), axis=1))
+        steep = steep | jnp.any(wanted[:, None] & (largest > 0), axis=0)
     if evaluation.feasible is not None:
         infeasible = _sum(wanted & ~evaluation.feasible)
     if evaluation.evaluations is not None:
         further = jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32)
-    return state.tally.plus(count, gradients, lost, _sum(finite), _sum(result.outside), infeasible, further)
+    tally = replace(state.tally, steep=steep)
+    return tally.plus(count, gradients, lost, _sum(finite), _sum(result.outside), infeasible, further)
 
 
 def _sum(mask: Array) -> Array:

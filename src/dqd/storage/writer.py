@@ -105,6 +105,10 @@ class Writer:
             with explained(path, "write the settings", len(content)):
                 durable.replace_file(path, content)
 
+    def place(self, step: int) -> Path:
+        """The folder of the checkpoint of that iteration."""
+        return self.folder / STEPS / f"{step:09d}"
+
     def commit(
         self, step: int, config: Mapping[str, Any], summary: Mapping[str, Any], files: Mapping[str, durable.Content]
     ) -> None:
@@ -113,7 +117,7 @@ class Writer:
         One that is there and valid stays as it is: it was made of the same state.
         """
         needed = sum(durable.size_of(content) for content in files.values())
-        place = self.folder / STEPS / f"{step:09d}"
+        place = self.place(step)
         if place.name in self._valid:
             return
         self._check_lock()

@@ -47,7 +47,7 @@ class CMAESState:
 
 @pytree
 class CMAES:
-    """Covariance matrix adaptation. `sigma` is the initial standard deviation."""
+    """Covariance matrix adaptation. `sigma` is the initial standard deviation; None where it is yet to be chosen."""
 
     sigma: float
     population: int = static()

@@ -1,0 +1,138 @@
+"""Which sigma? The one whose steps cross some cells: found by trying, before a search, from x0 and some points near it.
+
+From a point, a few steps of some size are made as the emitter would make them: random numbers, or random combinations
+of the gradients there. How many cells of the grid they cross tells which size would have crossed CELLS of them; the
+next steps have that size, and when it fits, every second one starts from where a step from x0 ended.
+
+A survey is a generator that asks for evaluations and is sent them, so that whoever evaluates can lead it: the runners,
+`dqd.probe`, or a loop of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dqd.domains.rows import unit_rows
+from dqd.inputs.arrays import to_numpy
+from dqd.tessellations.grid import Grid
+from dqd.tessellations.tessellation import Tessellation
+from dqd.types import Along, Evaluation
+
+T = TypeVar("T")
+
+CELLS: dict[Along, float] = {  # what benchmarks/sigma.py found to fit
+    "solutions": 2.0,
+    "gradients": 20.0,
+    "unit gradients": 20.0,
+    "signs of gradients": 20.0,
+}
+SHARE = 0.25  # of the cells along a measure: no step need cross more, but always one
+SAMPLES = 8  # steps from one point
+ROUNDS = 12  # points at most
+FITTING = 4  # points whose steps had about the right size; then it is known
+LEAP = 1e3  # the size changes by no more at once
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Solutions (b, n) to be evaluated, with or without their jacobians."""
+
+    solutions: np.ndarray
+    jacobian: bool
+
+
+@dataclass
+class Survey:
+    """Steps from x0 and from a few points near it. `jacobians` are those that were met on the way."""
+
+    x0: np.ndarray  # (n,)
+    tessellation: Tessellation
+    bounds: tuple[Any, Any] | None = None
+    jacobians: list[np.ndarray] = field(default_factory=list)  # (1 + k, n)
+
+    def sigma(self, along: Along) -> Generator[Ask, Evaluation, float]:
+        """The size of steps, random ones or along gradients, that cross CELLS cells of a measure; of three digits."""
+        generator, point, size = np.random.default_rng(0), self.x0, self._first_size()
+        widths, counts = cells_along(self.tessellation)
+        reach = widths * np.clip(counts * SHARE, 1, CELLS[along])  # (k,) what a step should change
+        tried: list[float] = []
+        fitting: list[float] = []
+        for _ in range(ROUNDS):
+            directions = yield from self._directions(point, along, generator)
+            samples = self._inside(point + size * directions)
+            found = yield Ask(np.concatenate([point[None], samples]), jacobian=False)
+            moved = to_numpy(found.measures)[1:] - to_numpy(found.measures)[0]
+            known = np.flatnonzero(np.isfinite(moved).all(axis=1))
+            crossed = _mean(moved[known] / reach) if known.size else np.inf
+            wanted = size * min(1 / crossed, LEAP) if crossed else size * LEAP
+            if 0 < crossed < np.inf:
+                tried.append(wanted)
+            if known.size and size / 3 < wanted < size * 3:
+                fitting.append(wanted)
+                point = samples[generator.choice(known)] if point is self.x0 else self.x0
+            if len(fitting) == FITTING:
+                break
+            size = max(wanted, size / LEAP)
+        if not tried:
+            raise ValueError(_flat(along, size))
+        return float(f"{np.exp(np.mean(np.log(fitting or tried[-1:]))):.3g}")
+
+    def _directions(
+        self, point: np.ndarray, along: Along, generator: np.random.Generator
+    ) -> Generator[Ask, Evaluation, np.ndarray]:
+        """Steps of an emitter whose sigma is 1, (SAMPLES, n)."""
+        if along == "solutions":
+            return generator.normal(size=(SAMPLES, point.size))
+        jacobian = to_numpy((yield Ask(point[None], jacobian=True)).jacobian)[0]
+        self.jacobians.append(jacobian)
+        rows = np.nan_to_num(jacobian if along == "gradients" else unit_rows(jacobian))
+        steps = generator.normal(size=(SAMPLES, len(rows))) @ rows
+        return np.sign(steps) if along == "signs of gradients" else steps
+
+    def _first_size(self) -> float:
+        """A guess: a hundredth of what the bounds allow, or of the numbers in x0."""
+        spans = np.zeros(1) if self.bounds is None else np.subtract(*self.bounds[::-1])
+        spans = np.where(np.isfinite(spans), spans, 0)
+        return 0.01 * float(np.max(spans) or np.sqrt(np.mean(self.x0.astype(float) ** 2)) or 1)
+
+    def _inside(self, solutions: np.ndarray) -> np.ndarray:
+        inside = solutions if self.bounds is None else np.clip(solutions, *self.bounds)
+        return np.asarray(inside, self.x0.dtype)
+
+
+def lead(survey: Generator[Ask, Evaluation, T], evaluate: Callable[[Ask], Evaluation]) -> T:
+    """Answer what a survey asks until it knows."""
+    try:
+        ask = next(survey)
+        while True:
+            ask = survey.send(evaluate(ask))
+    except StopIteration as end:
+        return end.value
+
+
+def cells_along(tessellation: Tessellation) -> tuple[np.ndarray, np.ndarray]:
+    """Along each measure, how wide a cell is, and how many there are; where cells differ, as if they were alike."""
+    if isinstance(tessellation, Grid):
+        counts = np.asarray(tessellation.shape, float)
+        return (np.asarray(tessellation.upper) - np.asarray(tessellation.lower)) / counts, counts
+    centers = tessellation.centers()
+    counts = np.full(tessellation.num_measures, len(centers) ** (1 / tessellation.num_measures))
+    return np.maximum(np.ptp(centers, axis=0), 1e-300) / counts, counts
+
+
+def _mean(changes: np.ndarray) -> float:
+    """How far steps (b, k) reach along a measure: geometric mean over the measures that change at all."""
+    each = np.sqrt(np.mean(np.asarray(changes, float) ** 2, axis=0))
+    return float(np.exp(np.mean(np.log(each[each > 0])))) if np.any(each > 0) else 0.0
+
+
+def _flat(along: Along, size: float) -> str:
+    directions = "random directions" if along == "solutions" else "their gradients"
+    return (
+        f"sigma: none could be chosen, because no measure changed along {directions} from x0, by steps up to "
+        f"{size:.2g}, or it was not finite; give sigma a number, or look at dqd.probe(score, x0, grid)"
+    )

@@ -1,0 +1,107 @@
+"""A sigma is found whatever the scale of solutions and measures."""
+
+import numpy as np
+import pytest
+from explorer.voronoi import Voronoi
+
+import dqd
+from dqd.domains.survey import CELLS, SAMPLES, Survey, lead
+from dqd.types import Evaluation
+
+GRID = dqd.Grid(lower=[-1, -1], upper=[1, 1], shape=[100, 100])
+
+
+class Linear:
+    """Measures of known slopes; counts what it is asked."""
+
+    def __init__(self, n=20, unit=1.0, slopes=(1.0, 1.0), spoil=lambda measures: measures):
+        self.rows = np.zeros((3, n))
+        self.rows[0, -1] = 1 / unit
+        self.rows[1, 0], self.rows[2, 1] = slopes[0] / unit, slopes[1] / unit
+        self.spoil, self.evaluations, self.jacobians = spoil, 0, 0
+
+    def __call__(self, ask):
+        self.evaluations += len(ask.solutions)
+        self.jacobians += ask.jacobian
+        outputs = ask.solutions.astype(float) @ self.rows.T
+        jacobian = np.broadcast_to(self.rows, (len(outputs), *self.rows.shape)) if ask.jacobian else None
+        return Evaluation(outputs[:, 0], self.spoil(outputs[:, 1:]), jacobian)
+
+
+def survey(problem, along, grid=GRID, x0=None, bounds=None):
+    start = np.zeros(problem.rows.shape[1]) if x0 is None else x0
+    return lead(Survey(start, grid, bounds).sigma(along), problem)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("along", ["solutions", "unit gradients"])
+def test_steps_of_the_chosen_size_cross_as_many_cells_as_said(along, unit):
+    """Cells are 0.02 wide, and a step of 1 in a coordinate, or along a unit gradient, changes a measure by 1 / unit."""
+    assert survey(Linear(unit=unit), along) == pytest.approx(0.02 * CELLS[along] * unit, rel=0.3)
+
+
+def test_raw_gradients_have_their_own_size():
+    assert survey(Linear(unit=1e-2), "gradients") == pytest.approx(0.02 * CELLS["gradients"] * 1e-4, rel=0.3)
+
+
+def test_every_coordinate_moves_by_a_step_along_signs():
+    problem = Linear()
+    problem.rows[1, :10], problem.rows[2, 10:] = 1, 1
+    assert survey(problem, "signs of gradients") == pytest.approx(0.02 * CELLS["signs of gradients"] / 10, rel=0.1)
+
+
+def test_of_unequal_measures_the_geometric_mean_counts():
+    assert survey(Linear(slopes=(10.0, 0.1)), "solutions") == pytest.approx(0.02 * CELLS["solutions"], rel=0.4)
+
+
+def test_a_measure_that_never_changes_is_left_out():
+    assert survey(Linear(slopes=(1.0, 0.0)), "solutions") == pytest.approx(0.02 * CELLS["solutions"], rel=0.3)
+
+
+def test_no_step_need_cross_more_than_a_quarter_of_the_cells():
+    """Measures that saturate could never cross ten of four."""
+    few = dqd.Grid(lower=[-1, -1], upper=[1, 1], shape=[4, 4])
+    assert 0.4 < survey(Linear(spoil=np.tanh), "unit gradients", few) < 1.2
+
+
+def test_some_dozens_of_evaluations_are_enough():
+    problem = Linear(unit=1e4)
+    survey(problem, "unit gradients")
+    assert problem.evaluations - problem.jacobians <= 8 * (SAMPLES + 1)
+    assert problem.jacobians <= 8
+
+
+def test_what_is_not_finite_makes_steps_shorter():
+    beyond = lambda measures: np.where(np.abs(measures) > 0.5, np.nan, measures)  # noqa: E731
+    assert survey(Linear(unit=1e-8, spoil=beyond), "solutions") == pytest.approx(
+        0.02 * CELLS["solutions"] * 1e-8, rel=0.5
+    )
+
+
+def test_samples_stay_inside_the_bounds():
+    problem, seen = Linear(), []
+
+    def watched(ask):
+        seen.append(ask.solutions)
+        return problem(ask)
+
+    bounds = (np.full(20, -0.01), np.full(20, 0.03))
+    lead(Survey(np.zeros(20), GRID, bounds).sigma("solutions"), watched)
+    assert np.concatenate(seen).min() >= -0.01
+    assert np.concatenate(seen).max() <= 0.03
+
+
+def test_measures_that_never_change_are_an_error_that_says_what_to_do():
+    with pytest.raises(ValueError, match=r"sigma: none could be chosen.*give sigma a number"):
+        survey(Linear(slopes=(0.0, 0.0)), "solutions")
+
+
+def test_it_is_the_same_whenever_it_is_made():
+    assert survey(Linear(), "unit gradients") == survey(Linear(), "unit gradients")
+
+
+def test_cells_of_any_tessellation_have_a_width():
+    sites = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    assert survey(Linear(), "solutions", Voronoi(tuple(map(tuple, sites)))) == pytest.approx(
+        0.1 * CELLS["solutions"], rel=0.4
+    )
