@@ -410,6 +410,7 @@ MISTAKES = [
     (lambda: illuminate(one(score), x0={"a": torch.zeros(6)}), ["x0", "parameters=x0"]),
     (lambda: illuminate(one(behaviour, module=Policy()), x0={"a": 0}), ["x0", "zeroth.weight", "['a']"]),
     (lambda: illuminate(one(behaviour, module=Policy()), x0=np.zeros(3)), ["x0", "all 6 numbers"]),
+    (lambda: one(behaviour, module=Policy()).evaluate(np.zeros((2, 5))), ["6 numbers", "got 5", "x0=evaluator.x0"]),
     (lambda: one(score, parameters={"a": torch.zeros(2)}).start({"a": torch.zeros(3)}), ["a", "(2,)", "(3,)"]),
 ]
 

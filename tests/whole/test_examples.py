@@ -16,7 +16,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 def run(name: str, folder: Path) -> str:
     (path,) = (path for path in EXAMPLES if path.name.startswith(name))
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     answer = subprocess.run([sys.executable, path], cwd=folder, env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout

@@ -19,6 +19,7 @@ def loaded_by(statement: str) -> set[str]:
         "import dqd",
         "import dqd; dqd.__version__; dir(dqd)",
         "import dqd; dqd.Workers; import dqd.workers.worker, dqd.workers.dask",
+        "import dqd; dqd.torch_evaluator",
         "import dqd.storage.record",
         "import dqd.figures.panels, dqd.figures.draw",
         "from dqd.paper.report import analysis, collect, panels, write",
@@ -29,6 +30,14 @@ def test_jax_is_not_loaded_by(statement):
     loaded = loaded_by(statement)
     assert "dqd" in loaded
     assert not {"jax", "jaxlib", "torch", "optax"} & loaded
+
+
+def test_a_function_in_torch_is_evaluated_without_jax():
+    pytest.importorskip("torch")
+    evaluate = "dqd.torch_evaluator(lambda x: (x.sum(), x[:2])).evaluate_with_jacobian(torch.ones(3, 4))"
+    loaded = loaded_by(f"import dqd, torch; {evaluate}")
+    assert "torch" in loaded
+    assert not {"jax", "jaxlib"} & loaded
 
 
 def test_the_command_line_loads_neither_matplotlib_nor_pandas():

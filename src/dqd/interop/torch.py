@@ -109,7 +109,7 @@ class TorchEvaluator:
         """Whether these lie on the very GPU where they are evaluated."""
         import torch
 
-        return on_one_gpu(solutions, torch.empty(0, device=self.device))
+        return on_one_gpu(torch.empty(0, device=self.device), solutions)
 
     # Evaluating -------------------------------------------------------------------------------------------------------
 
@@ -139,8 +139,10 @@ class TorchEvaluator:
         if not len(rows):
             return rows.new_zeros(0), rows.new_zeros(0, 0), rows.new_zeros(0, 0, rows.shape[-1])
         with modes.explained(len(rows), self.chunk, self.batched):
-            parts = [evaluate(part) for part in rows.split(self.chunk or len(rows))]
-        return parts[0] if len(parts) == 1 else tuple(map(torch.cat, zip(*parts, strict=True)))
+            if len(rows) <= (self.chunk or len(rows)):
+                return evaluate(rows)
+            parts = [evaluate(part) for part in rows.split(self.chunk)]
+        return tuple(map(torch.cat, zip(*parts, strict=True)))
 
     def _scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         version = rows._version

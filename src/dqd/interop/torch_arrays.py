@@ -32,10 +32,18 @@ def spoken(leaves: Iterable[Any]) -> Any:
     return next((leaf.device for leaf in leaves if is_tensor(leaf)), None)
 
 
-def on_one_gpu(one: Any, other: Any) -> bool:
-    """Whether two arrays, of whichever library, lie on the same accelerator."""
-    places = [array.__dlpack_device__() for array in (one, other) if hasattr(array, "__dlpack_device__")]
-    return len(places) == 2 and places[0] == places[1] and places[0][0] != CPU
+def on_one_gpu(tensor: Tensor, array: Any) -> bool:
+    """Whether a tensor and an array of JAX lie on the same accelerator."""
+    place = _place(tensor)
+    return place is not None and place[0] != CPU and place == _place(array)
+
+
+def _place(array: Any) -> tuple[int, int] | None:
+    """Kind and number of its device; None where DLPack does not know it, or knows several."""
+    try:
+        return array.__dlpack_device__()
+    except (AttributeError, BufferError):
+        return None
 
 
 def to_torch(array: Any, device: Any, copy: bool = False) -> Tensor:
@@ -44,7 +52,7 @@ def to_torch(array: Any, device: Any, copy: bool = False) -> Tensor:
 
     if is_tensor(array):
         return array.to(device, copy=copy)
-    if not isinstance(array, np.ndarray) and on_one_gpu(array, torch.empty(0, device=device)):
+    if not isinstance(array, np.ndarray) and on_one_gpu(torch.empty(0, device=device), array):
         tensor = torch.from_dlpack(array)
         return tensor.clone() if copy else tensor
     values = to_numpy(array)

@@ -184,12 +184,13 @@ def two_tensors(outputs: Any) -> tuple[Tensor, Tensor]:
     objective, measures = outputs
     if isinstance(measures, tuple | list):
         measures = torch.stack([torch.as_tensor(measure) for measure in measures], dim=-1)
+    if isinstance(objective, torch.Tensor) and isinstance(measures, torch.Tensor):
+        return objective, measures
     return torch.as_tensor(objective), torch.as_tensor(measures)
 
 
 def check_shapes(objective: Tensor, measures: Tensor, rows: int, batched: bool) -> None:
-    wanted = {"objective": (objective, 1), "measures": (measures, 2)}
-    for name, (tensor, ndim) in wanted.items():
+    for name, tensor, ndim in (("objective", objective, 1), ("measures", measures, 2)):
         shape = tuple(tensor.shape)
         if len(shape) == ndim and shape[0] == rows:
             continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dqd.inputs.evaluator import MisuseError
 from dqd.interop.torch_arrays import to_torch
 
 if TYPE_CHECKING:
@@ -97,7 +98,13 @@ class Named(Vector):
         return OrderedDict((name, x0[name]) for name in self.start)
 
     def cast(self, rows: Tensor, dtype: Any) -> Tensor:
-        return rows  # each tensor gets its own precision
+        """As they are: each tensor gets its own precision."""
+        if rows.shape[-1] != self._size:
+            raise MisuseError(
+                f"torch_evaluator: expected solutions of {self._size} numbers, those of {list(self.start)}, got "
+                f"{rows.shape[-1]}; start the search with x0=evaluator.x0"
+            )
+        return rows
 
     def call(self, function: Callable[..., Any], row: Tensor) -> Any:
         return function(self._tensors(row))
