@@ -8,7 +8,8 @@
 The first round of an algorithm with an initial population asks for that population and for no jacobians; rounds of an
 algorithm without gradients ask for no points, and their `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the
 same solutions. A `tell` that fails changes nothing and can be repeated. A round costs the same whatever the number of
-cells; `archive` and `result` copy what was found.
+cells; `archive` and `result` copy what was found. With `out` it is kept on disk like any run, until it is closed: made
+again, it goes on bit for bit.
 """
 
 from __future__ import annotations
@@ -176,10 +177,10 @@ class AskTell:
 
     def close(self) -> None:
         """With `out`: write what was found and let go of the folder. A round that was begun is asked for again."""
-        if self._walk.proposal is None and not self._closed:
-            self._keep(last=True)
-        self._closed = True
-        self._folder.close()
+        closed, self._closed = self._closed, True
+        with self._folder:
+            if self._walk.proposal is None and not closed:
+                self._keep(last=True)
 
     def _keep(self, last: bool = False) -> None:
         if not isinstance(self._checkpoints, NoCheckpoints):
