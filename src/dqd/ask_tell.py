@@ -9,7 +9,8 @@ Where the emitter's sigma was left out, the first rounds look around x0 and choo
 enter no archive, and are no iterations. The first round of an algorithm with an initial population asks for that
 population and for no jacobians; rounds of an algorithm without gradients ask for no points, and their
 `ask_dqd`/`tell_dqd` may be left out. Asking twice gives the same solutions. A `tell` that fails changes nothing and can
-be repeated. A round costs the same whatever the number of cells; `archive` and `result` copy what was found.
+be repeated. A round costs the same whatever the number of cells; `archive` and `result` copy what was found. With `out`
+it is kept on disk like any run, until it is closed: made again, it goes on bit for bit.
 """
 
 from __future__ import annotations
@@ -222,10 +223,10 @@ class AskTell:
 
     def close(self) -> None:
         """With `out`: write what was found and let go of the folder. A round that was begun is asked for again."""
-        if self._walk.proposal is None and not self._closed:
-            self._keep(last=True)
-        self._closed = True
-        self._folder.close()
+        closed, self._closed = self._closed, True
+        with self._folder:
+            if self._walk.proposal is None and not closed:
+                self._keep(last=True)
 
     def _keep(self, last: bool = False) -> None:
         if not isinstance(self._checkpoints, NoCheckpoints):

@@ -128,6 +128,13 @@ def test_an_estimate_is_an_evaluator_like_any_other():
     assert result.evaluations == 4 * (9 + 5)
 
 
+@pytest.mark.parametrize("evaluator", [dqd.evaluator(evaluators.sphere, "es"), dqd.evaluator(evaluators.sphere, "fd")])
+def test_of_no_points_nothing_is_known(evaluator):
+    told = evaluator.evaluate_with_jacobian(np.zeros((0, evaluators.N)))
+    shapes = [np.shape(part) for part in (told.objective, told.measures, told.jacobian, told.evaluations)]
+    assert shapes == [(0,), (0, 2), (0, 3, evaluators.N), (0,)]
+
+
 # Noise ----------------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -29,7 +29,9 @@ class Evaluator(Protocol):
     """Interface: evaluates batches of solutions (b, n), as NumPy arrays, in arrays of its own.
 
     Both return an `Evaluation`, or a plain tuple: objective (b,), measures (b, k) and the jacobian (b, 1 + k, n), whose
-    row 0 belongs to the objective and row 1 + j to measure j. A `dqd.Domain` is one that JAX can trace as well.
+    row 0 belongs to the objective and row 1 + j to measure j. What an `Evaluation` says besides (which solutions are
+    feasible, how many evaluations they took) any object with these attributes may say. A `dqd.Domain` is one that JAX
+    can trace as well.
     """
 
     def evaluate(self, solutions: Any) -> Answer:
@@ -83,31 +85,26 @@ class Sampled:
     ) -> dict[str, np.ndarray]:
         """What is known of solutions (b, n), from what `each` says of all evaluations that takes, in one call."""
         estimate = self.estimate if jacobian else None
-        samples = [np.zeros((0, x.size)) if estimate is None else estimate.around(x, bounds) for x in solutions]
-        rows = [np.concatenate([x[None], around]).astype(x.dtype) for x, around in zip(solutions, samples, strict=True)]
-        every = np.repeat(np.concatenate([solutions[:0], *rows]), self.repetitions, axis=0)
+        groups = [x[None] if estimate is None else np.vstack([x, estimate.around(x, bounds)]) for x in solutions]
+        shape = (len(groups), len(groups[0]) if groups else 1)
+        every = np.repeat(np.concatenate([solutions[:0], *groups]), self.repetitions, axis=0)
         told = each(every, jacobian and estimate is None)
-        shape = (len(solutions), len(every) // max(len(solutions), 1))
-        taken = told.pop("evaluations", np.ones(len(every), np.int32)).reshape(shape).sum(axis=1, dtype=np.int32)
-        found = self._means(told, len(solutions))
-        known = {name: values[:, 0] for name, values in found.items()}
+        taken = told.pop("evaluations", np.ones(len(every), np.int32)).reshape(len(groups), -1 if groups else 0)
+        means = {name: self._mean(name, values) for name, values in told.items()}
+        found = {name: values.reshape(*shape, *values.shape[1:]) for name, values in means.items()}
+        known = {name: values[:, 0] for name, values in found.items()} | {"evaluations": taken.sum(1, np.int32)}
         if estimate is not None:
-            outputs = np.concatenate([found["objective"][..., None], found["measures"]], axis=2)[:, 1:]
-            jacobians = [estimate.jacobian(*of) for of in zip(solutions, samples, outputs, strict=True)]
-            known["jacobian"] = (
-                np.stack(jacobians) if jacobians else np.zeros((0, outputs.shape[2], solutions.shape[1]))
-            )
-        return known | {"evaluations": taken}
+            outputs = np.concatenate([found["objective"][..., None], found["measures"]], axis=2)
+            each_one = zip(solutions, groups, outputs, strict=True)
+            jacobians = [estimate.jacobian(x, group[1:], output[1:]) for x, group, output in each_one]
+            known["jacobian"] = np.reshape(jacobians, (len(groups), outputs.shape[2], solutions.shape[1]))
+        return known
 
-    def _means(self, found: Mapping[str, np.ndarray], solutions: int) -> dict[str, np.ndarray]:
-        """Over repetitions; as many rows for each solution. What is infeasible once is infeasible."""
-
-        def mean(name: str, values: np.ndarray) -> np.ndarray:
-            groups = values.reshape(-1, self.repetitions, *values.shape[1:])
-            kept: Any = groups.all(axis=1) if name == "feasible" else groups.mean(axis=1, dtype=np.float64)
-            return kept.reshape(solutions, len(kept) // max(solutions, 1), *kept.shape[1:])
-
-        return {name: mean(name, values) for name, values in found.items()}
+    def _mean(self, name: str, values: np.ndarray) -> np.ndarray:
+        """Over repetitions. What is infeasible once is infeasible."""
+        repeated = values.reshape(len(values) // self.repetitions, self.repetitions, *values.shape[1:])
+        mean: Any = repeated.all(axis=1) if name == "feasible" else repeated.mean(axis=1, dtype=np.float64)
+        return mean
 
 
 def evaluator(
