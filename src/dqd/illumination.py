@@ -19,6 +19,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
+from dqd.console.saying import say
 from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
@@ -191,6 +192,8 @@ def illuminate(
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
+    if folder is not None and progress is not False:
+        say(f"dqd: kept in {folder.path}; see it: dqd view {folder.path}")
     found = (stopped, *clock.read(), task.layout, named(task.problem))
     result: Result | Results
     if seeds is None:

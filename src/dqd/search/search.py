@@ -88,9 +88,13 @@ class Tally:
         """Evaluations that were not finite, a point once whatever of it was not."""
         return self.evaluations - self.finite + self.lost_jacobians
 
-    def _read(self, number: int) -> int:
-        high, low = np.asarray(self.words)[..., number, :].reshape(-1, 2).sum(axis=0, dtype=np.int64).tolist()
+    def each(self, number: int = 0) -> np.ndarray:
+        """One of the counts, by default that of evaluations: of every seed."""
+        high, low = np.moveaxis(np.asarray(self.words, np.int64)[..., number, :], -1, 0)
         return (high << 20) + low
+
+    def _read(self, number: int) -> int:
+        return int(self.each(number).sum())
 
 
 @pytree
