@@ -63,6 +63,11 @@ def test_lines_and_fields_have_the_contrast_of_wcag_aa(theme):
     assert min(contrast(colours["edge"], colours[ground]) for ground in ("paper", "ground")) >= 3
 
 
+def test_only_the_list_of_runs_does_without_headings_on_a_narrow_screen():
+    hidden = re.findall(r"([^{}]*thead[^{}]*)\{[^{}]*display: none", STYLE)
+    assert [each.strip() for each in hidden] == [".runs thead"]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_no_file_names_another_place(name):
     text = FILES[name].decode().replace("http://www.w3.org/2000/svg", "")

@@ -143,7 +143,7 @@ function grid(lowX, highX, lowY, highY, toX, toY) {
     shape("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: toY(value), y2: toY(value), class: "grid" }),
     shape("text", { x: LEFT - 6, y: toY(value) + 4, "text-anchor": "end" }, figure(value)),
   ]);
-  const below = ticks(lowX, highX, 3).map((value) =>
+  const below = ticks(lowX, highX, 4).map((value) =>
     shape("text", { x: toX(value), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, figure(value)),
   );
   return [...lines, ...below];
