@@ -39,7 +39,7 @@ from dqd.runners.progress import CompileClock, uninterrupted
 from dqd.runners.snapshot import settings
 from dqd.search.health import warn
 from dqd.search.history import History
-from dqd.search.scales import Scales, say
+from dqd.search.scales import Scales, say_chosen
 from dqd.search.search import Search
 from dqd.search.walk import Walk, init, spread
 from dqd.storage.folder import Folder
@@ -125,7 +125,7 @@ class AskTell:
             self._look = self._choosing.send(evaluation)
         except StopIteration as end:
             self._look = None
-            say(end.value)
+            say_chosen(end.value)
             self._begin(self._walk.release().archive, end.value)
 
     # The loop ---------------------------------------------------------------------------------------------------------

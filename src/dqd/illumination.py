@@ -22,6 +22,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
+from dqd.console.saying import say
 from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
@@ -44,7 +45,7 @@ from dqd.runners.snapshot import settings
 from dqd.runners.until import Until
 from dqd.search.health import warn
 from dqd.search.history import History
-from dqd.search.scales import Scales, say
+from dqd.search.scales import Scales, say_chosen
 from dqd.search.search import Search
 from dqd.storage.folder import Folder
 from dqd.tessellations.kinds import check_tessellation
@@ -217,6 +218,8 @@ def illuminate(
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
+    if folder is not None and progress is not False:
+        say(f"dqd: kept in {folder.path}; see it: dqd view {folder.path}")
     found = (stopped, *clock.read(), task.layout, named(task.problem))
     result: Result | Results
     if seeds is None:
@@ -259,7 +262,7 @@ class _Task:
             with contextlib.closing(_Look(self.problem, place, k, bounds)) as look:
                 chosen = lead(self.scales.choosing(self.x0, self.archive.tessellation), look)
             if progress is not False:
-                say(chosen)
+                say_chosen(chosen)
         return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
 
     def judged(self, archive: Archive, progress: bool | None) -> Archive | None:

@@ -112,6 +112,13 @@ def test_a_record_is_written_and_can_be_read(tmp_path: Path) -> None:
     assert written.arrays["objective"].sum() / 100 == pytest.approx(found["qd_score"], rel=1e-12)
 
 
+def test_a_run_draws_its_map_and_says_how_to_see_it(tmp_path: Path) -> None:
+    done = call(*CMA_MEGA, "--out", tmp_path / "run")
+    assert (tmp_path / "run" / "heatmap.png").stat().st_size > 1000
+    assert str(tmp_path / "run" / "heatmap.png") in done.stdout
+    assert f"dqd view {tmp_path / 'run'}" in done.stderr
+
+
 def test_the_table_says_what_was_found() -> None:
     words = call(*CMA_MEGA).stdout
     for expected in ("CMA-MEGA on lp-sphere, n = 8", "QD-score", "coverage", "evaluations             720"):
@@ -278,9 +285,9 @@ def test_the_demo_replaces_nothing_but_a_demo(demonstrated: Path, tmp_path: Path
 
 
 def shown(words: str) -> dict:
-    """The line of JSON without times, which add up over sessions."""
+    """The line of JSON without times, which add up over sessions, and without the place of the pictures."""
     found = json.loads(words.splitlines()[-1])
-    return {name: value for name, value in found.items() if "seconds" not in name}
+    return {name: value for name, value in found.items() if "seconds" not in name and name != "pictures"}
 
 
 def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp_path: Path) -> None:

@@ -138,6 +138,28 @@ def test_whole_numbers_that_need_more_than_32_bits_become_floats():
     assert narrow["cell"].dtype == np.int32
 
 
+def test_each_of_several_seeds_has_counts_of_its_own(tmp_path):
+    saved, seeds = archive(), [3, 5]
+    settings = {"seeds": seeds, "iterations": 20}
+    rows = [{"iteration": i, "seconds": i / 10, "evaluations": [4 * i, 5 * i], "restarts": [0, i]} for i in (10, 20)]
+    files = {record.TIMINGS: record.to_lines(rows)}
+    for seed in seeds:
+        files |= {f"seed-{seed}/{record.METRICS}": record.to_lines(metrics(last=20))}
+        files |= {f"seed-{seed}/{record.ARCHIVE}": saved.arrays()}
+    record.write_run(
+        tmp_path / "run", 20, settings, {f"seed-{seed}": summary(saved, seed=seed) for seed in seeds}, files
+    )
+    library = Library(tmp_path)
+    counts = {place.name: library.curves(place)["counts"] for place in library.places().values()}
+    assert counts["run/seed-3"] == {
+        "iteration": [10, 20],
+        "seconds": [1, 2],
+        "evaluations": [40, 80],
+        "restarts": [0, 0],
+    }
+    assert counts["run/seed-5"]["restarts"] == [10, 20]
+
+
 def test_runs_of_others_cannot_upset_the_list(tmp_path):
     """Settings of any shape."""
     odd = [None, 3, "x", [], {"type": []}, {"type": {"a": 1}}, [[["deep"]]]]

@@ -288,6 +288,43 @@ def test_a_box_gives_a_table_of_its_elites(browser, server, saved):
     assert sorted(cells) == inside
 
 
+def test_keys_alone_select_a_box(browser, server, saved):
+    visit(browser, server, "flat")
+    cell = 4 * 9 + 4
+    click(browser, *cell_centre(browser, 4, 4, 12, 9))
+    here = int(facts(browser)["cell"]) if cell not in saved.cell else cell
+    u, v = divmod(here, 9)
+    act = ActionChains(browser.driver).key_down(Keys.SHIFT)
+    act.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_DOWN).key_up(Keys.SHIFT).perform()
+    inside = [c for c in saved.cell.tolist() if u <= c // 9 <= min(u + 2, 11) and max(v - 1, 0) <= c % 9 <= v]
+    browser.until(lambda: browser.text(".selection h2").startswith(f"{len(inside)} elites"))
+    cells = [int(button.text) for button in browser.driver.find_elements("css selector", ".selection button.link")]
+    assert sorted(cells) == inside
+    assert browser.text("#say") == f"{len(inside)} elites in the box"
+
+
+def test_everything_can_be_reached_by_the_tab_key_and_has_a_name(browser, server):
+    visit(browser, server, "deep")
+    wanted = browser.run(
+        "return [...document.querySelectorAll('a, button:not(:disabled), select, input, summary, canvas.map')]"
+        ".filter((each) => each.checkVisibility()).length"
+    )
+    browser.run("document.querySelector('.skip').focus()")
+    script = """const e = document.activeElement;
+        const label = e.closest('label')?.textContent ?? '';
+        return [e.getAttribute('aria-label') || label || e.textContent, getComputedStyle(e).outlineStyle]"""
+    names = ["Skip to the page"]
+    for _ in range(wanted - 1):
+        browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+        name, outline = browser.run(script)
+        assert name.strip()
+        assert outline != "none", name
+        names.append(name)
+    assert len(set(names)) == len(names) == wanted
+    unnamed = "return [...document.querySelectorAll('canvas, svg')].filter((e) => !e.getAttribute('aria-label')).length"
+    assert browser.run(unnamed) == 0
+
+
 def test_the_comparison_shows_what_the_command_prints(browser, tmp_path):
     for i in range(6):
         make_run(tmp_path / f"run-{i}", archive(seed=i), command={"algorithm": "ab"[i % 2]}, seed=i)
@@ -334,6 +371,32 @@ def test_a_new_checkpoint_of_a_live_run_appears_by_itself(browser, server, tmp_p
         writer.__exit__()
         browser.until(lambda: browser.text(".badge") == "stopped")
         browser.driver.get("about:blank")
+
+
+def test_curves_go_against_iterations_evaluations_and_seconds(browser, tmp_path):
+    with Writer(tmp_path / "run") as writer:
+        commit(writer, 400, archive((12, 9)))
+    with served(tmp_path) as server:
+        browser.driver.get(server.guard.link)
+        browser.until(lambda: len(browser.driver.find_elements("css selector", ".curve")) == 4)
+        assert browser.text(".curve:last-child .name") == "restarts"
+        ends = {"iterations": [20, 400], "evaluations": [820, 14_500], "seconds": [0, 16]}
+        for button in browser.driver.find_elements("css selector", ".curves .segment"):
+            button.click()
+            label = browser.run("return document.querySelector('.curve').getAttribute('aria-label')")
+            assert label.startswith(f"QD-score against {button.text}: QD-score ends at 40")
+            assert _ends_of_axis(browser) == pytest.approx(ends[button.text], abs=0.5)
+        browser.driver.get("about:blank")
+
+
+def _ends_of_axis(browser):
+    """What the ends of the horizontal axis mean, from where its labels stand."""
+    marks = browser.run(
+        "return [...document.querySelector('.curve').querySelectorAll('text[text-anchor=middle]')]"
+        ".map((text) => [Number(text.getAttribute('x')), Number(text.textContent.replaceAll(',', ''))])"
+    )
+    slope, start = np.polyfit(*np.array(marks).T, 1)
+    return [slope * x + start for x in (48, 320 - 24)]
 
 
 def test_a_replay_shows_the_map_as_it_was(browser, tmp_path):

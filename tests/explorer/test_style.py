@@ -51,6 +51,23 @@ def test_text_has_the_contrast_of_wcag_aa(theme, text, ground):
     assert contrast(colours[text], colours[ground]) >= 4.5
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_lines_and_fields_have_the_contrast_of_wcag_aa(theme):
+    """Of what is no text, 3 to 1 is asked."""
+    colours = themes()[theme]
+    (listed,) = re.findall(r"LINES = \[(.*?)\]", MODULES["colours.js"])
+    drawn = re.findall("#[0-9a-f]{6}", listed)
+    assert len(drawn) >= 6
+    for colour in (*drawn, colours["accent"]):
+        assert contrast(colour, colours["paper"]) >= 3
+    assert min(contrast(colours["edge"], colours[ground]) for ground in ("paper", "ground")) >= 3
+
+
+def test_only_the_list_of_runs_does_without_headings_on_a_narrow_screen():
+    hidden = re.findall(r"([^{}]*thead[^{}]*)\{[^{}]*display: none", STYLE)
+    assert [each.strip() for each in hidden] == [".runs thead"]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_no_file_names_another_place(name):
     text = FILES[name].decode().replace("http://www.w3.org/2000/svg", "")

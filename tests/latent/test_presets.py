@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 import dqd
 from dqd import illuminate
 from dqd.cli import app
+from dqd.cli.finish import finish
 from dqd.figures import draw
 from dqd.latent import Cutouts, with_judges
 from dqd.latent import presets as latent
 from dqd.latent.ascent import ascend
-from dqd.latent.finish import finish
 from dqd.latent.judgement import SALTS
 from dqd.paper import presets
 from dqd.paper.presets import make_problem, preset, settings
@@ -132,7 +132,7 @@ def test_any_number_of_measures(tmp_path, measures, cells):
     done = CliRunner().invoke(app, [*command, *(f"--measure={name}" for name in measures)])
     assert done.exit_code == 0, done.output
     assert f"n = 16, {cells}, seed 0" in done.stdout
-    assert (tmp_path / "run" / "heatmap.png").exists() == (len(measures) == 1)  # a map of three has no picture
+    assert (tmp_path / "run" / "heatmap.png").exists()
     assert not (tmp_path / "run" / "collage.png").exists()
 
 

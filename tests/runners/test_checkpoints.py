@@ -112,6 +112,10 @@ def test_figures_of_all_sessions_add_up(tmp_path):
     assert [row["iteration"] for row in rows] == list(range(1, 41))
     seconds = [row["seconds"] for row in rows]
     assert seconds == sorted(seconds)
+    counted = {row["iteration"]: row["evaluations"] for row in rows if "evaluations" in row}
+    assert counted == {i: 9 * i for i in counted}
+    assert {20, 40} <= counted.keys()
+    assert rows[-1]["restarts"] == second.restarts
 
 
 def test_a_finished_run_is_returned_without_running(undisturbed, monkeypatch):

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from dqd import __version__
-from dqd.cli import compare, demo, files, optimize, render, reproduce, run, searching, streams, view
+from dqd.cli import compare, demo, files, optimize, plot, render, reproduce, run, searching, streams, view
 from dqd.cli.exits import EXIT_CODES, FAILURE
 
 # LAPACK and XLA each bring a thread pool. Two pools on the same cores make the eigen-decompositions of CMA-ME many
@@ -36,6 +36,7 @@ command = partial(app.command, epilog=EXIT_CODES)
 command(short_help="A first look: a map of arm poses, with pictures.")(demo.demo)
 command(help=run.HELP, short_help="Run one algorithm on one problem.")(run.run)
 command(short_help="See runs in the browser, and what is in every cell.")(view.view)
+command(short_help="A figure of a run: its map, or how it went.")(plot.plot)
 command(short_help="A picture of every elite, for the explorer.")(render.render)
 command(short_help="What runs have reached, with intervals and tests.")(compare.compare)
 command(short_help="Go on with a run that was stopped.")(run.resume)

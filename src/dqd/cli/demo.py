@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from dqd.cli import finish
 from dqd.cli.exits import FAILURE, USAGE, explained, leave
 from dqd.cli.searching import search
-from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.paper import presets
 

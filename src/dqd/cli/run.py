@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dqd.cli import options
+from dqd.cli import finish, options
 from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave
 from dqd.cli.searching import precision, search
-from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.paper import presets
 from dqd.storage.folder import Folder
@@ -30,8 +29,8 @@ def _columns(names: list[str], indent: int) -> str:
 
 HELP = f"""Run one algorithm of the paper on one of its problems, or on a latent space.
 
-The settings are those that produced the published tables. Latent domains (lsi-...) have options of their own, and
-write a collage of the images found.
+The settings are those that produced the published tables. With --out, a heat map is written beside the record. Latent
+domains (lsi-...) have options of their own, and write a collage of the images found.
 
 \b
 Problems:   {_columns(list(presets.PROBLEMS), indent=12)}
@@ -107,7 +106,7 @@ def run(
             archive=archive,
             seconds=seconds,
         )
-        whole = domain in latent.LATENT and result.stopped not in STOPPED  # pictures would keep a signal waiting
+        whole = result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
         if as_json:
             chosen = {"chosen": dict(result.chosen)} if result.chosen else {}
@@ -215,7 +214,7 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     ]
     lines = [f"{title} on {about['domain']}, n = {about['n']:,}, {cells}, seed {result.seed}"]
     lines += [f"  {name:<15}{value:>12} {remark}".rstrip() for name, value, remark in rows]
-    lines += [f"  record in      {out}", f"  see it         dqd view {out}"] if out is not None else []
+    lines += [f"  record in      {out}"] if out is not None else []
     return "\n".join(lines)
 
 

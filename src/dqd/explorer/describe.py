@@ -70,8 +70,9 @@ def of_file(archive: SavedArchive) -> dict[str, Any]:
 
 
 def curves(metrics: Sequence[Mapping[str, Any]], timings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How the metrics went: columns of numbers over the iterations, and the seconds at some of them."""
-    return {"metrics": _columns(metrics), "timings": _columns(timings)}
+    """How the metrics went: columns of numbers over the iterations, and at some of them what had been spent by then."""
+    counts = [row for row in timings if "evaluations" in row]
+    return {"metrics": _columns(metrics), "timings": _columns(timings), "counts": _columns(counts)}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -94,7 +94,7 @@ class Checkpoints:
         self.writer, self.config, self.seconds, self.clock, self.search = writer, config, seconds, clock, search
         self.grain = grain
         self.kept, self.viewed = -1, 0  # iterations of the last checkpoint and of the last view
-        self.timings: list[dict[str, float]] = []
+        self.timings: list[dict[str, Any]] = []
         self.next = time.monotonic() + seconds
         self.told = told  # of every checkpoint that was written
 
@@ -204,11 +204,21 @@ class Checkpoints:
     def keep(self, state: SearchState, history: History, stopped: str | None = None, last: bool = False) -> None:
         """Write what is due; in the end, everything."""
         done = int(np.asarray(state.iteration).max())
+        self._count(done, state)
         if self._view_due(done):
             self.writer.view(done, self._snapshot(state, History(), None).view())
             self.viewed = done
         if done != self.kept and (last or time.monotonic() >= self.next):
             self._commit(done, self._snapshot(state, history, stopped))
+
+    def _count(self, done: int, state: SearchState) -> None:
+        """What was spent until now, beside the seconds; of several seeds a list."""
+        if self.timings and self.timings[-1]["iteration"] == done:
+            evaluations = state.tally.each()
+            restarts = sum(
+                map(np.asarray, self.search.emitter.restarts(state.emitter).values()), np.zeros_like(evaluations)
+            )
+            self.timings[-1] |= {"evaluations": evaluations.tolist(), "restarts": restarts.tolist()}
 
     def _snapshot(self, state: SearchState, history: History, stopped: str | None) -> Snapshot | Snapshots:
         times = (stopped, *self.clock.read())

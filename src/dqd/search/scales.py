@@ -68,7 +68,7 @@ class Scales:
         return found if len(found) == len(self.names) and all(number > 0 for number in found.values()) else None
 
 
-def say(numbers: Chosen) -> None:
+def say_chosen(numbers: Chosen) -> None:
     """One line that names what was chosen."""
     words = [
         f"initial_sigma = {number:.3g}" if name == INITIAL else f"sigma = {number:.3g} along {name}"

@@ -116,9 +116,14 @@ class Tally:
         steep = np.asarray(self.steep)
         return np.flatnonzero(~steep.reshape(-1, steep.shape[-1]).any(axis=0)).tolist() if self.gradients else []
 
-    def _read(self, number: int) -> int:
-        high, low = (int(np.sum(np.asarray(words)[..., number], dtype=np.int64)) for words in (self.high, self.low))
+    def each(self, *numbers: int) -> np.ndarray:
+        """The sum of some counts, by default all evaluations: of every seed."""
+        which = list(numbers or (0, 6))
+        high, low = (np.asarray(words, np.int64)[..., which].sum(axis=-1) for words in (self.high, self.low))
         return (high << 20) + low
+
+    def _read(self, number: int) -> int:
+        return int(self.each(number).sum())
 
 
 @pytree

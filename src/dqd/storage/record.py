@@ -4,7 +4,7 @@
     steps/000010000/          a checkpoint, named by its iteration
         manifest.json         config, final figures, and size and SHA-256 of every other file
         metrics.jsonl         one JSON object per line: iteration, qd_score, coverage, best, mean
-        timings.jsonl         iteration, seconds, compile_seconds
+        timings.jsonl         iteration, seconds, compile_seconds; in some lines evaluations and restarts
         archive.safetensors   the elites (cell, objective, measures, solutions, found) and the grid
         state.safetensors     all the rest that the search needs to go on
     views/000001000.safetensors   small pictures of the archive over time: cell, objective

@@ -35,7 +35,7 @@ export function divergingTable() {
 export const css = (colours, index) => `rgb(${colours.slice(3 * index, 3 * index + 3).join(" ")})`;
 
 // Colours of lines, apart in lightness and hue (after Okabe and Ito).
-export const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6f30", "#7f7f7f"];
+export const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a87f00", "#7a6ad8", "#7f7f7f"];
 
 function along(values, t) {
   const place = t * (values.length - 1);

@@ -9,7 +9,7 @@ export const METRICS = [
   ["coverage", "coverage, %"],
   ["best", "best objective"],
 ];
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 210, 52, 24, 26, 30];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [320, 190, 48, 24, 26, 30];
 
 // Series are {name, colour, x: [...], y: [...], low: [...]?, high: [...]?}.
 export function panel(title, xLabel, series) {
@@ -46,7 +46,13 @@ export function panel(title, xLabel, series) {
   return { svg, at, toValue };
 }
 
-// One run's curves, against iterations or seconds.
+const AXES = [
+  ["iteration", "iterations"],
+  ["evaluations", "evaluations"],
+  ["seconds", "seconds"],
+];
+
+// One run's curves, against iterations, evaluations or seconds.
 export class Curves {
   constructor() {
     this.by = "iteration";
@@ -55,35 +61,38 @@ export class Curves {
       this.by = value;
       this.draw();
     };
-    this.buttons = [
-      ["iteration", "iterations"],
-      ["seconds", "seconds"],
-    ].map(([value, words]) => el("button", { class: "segment", onclick: pick(value), value }, words));
+    this.buttons = AXES.map(([value, words]) => el("button", { class: "segment", onclick: pick(value), value }, words));
     this.element = el(
       "section",
       { class: "card curves", "aria-label": "Curves" },
-      el("div", { class: "card-head" }, el("h2", {}, "How it went"), el("div", { class: "segments" }, this.buttons)),
+      el(
+        "div",
+        { class: "card-head" },
+        el("h2", {}, "How it went"),
+        el("div", { class: "segments", role: "group", "aria-label": "Against" }, this.buttons),
+      ),
       this.panels,
     );
   }
 
-  show({ metrics, timings }) {
-    this.metrics = metrics;
-    this.timings = timings;
-    const timed = (timings.iteration ?? []).length > 1;
-    this.buttons[1].disabled = !timed;
+  // `timings` and `counts` say what had been spent at some iterations.
+  show({ metrics, timings, counts }) {
+    this.spent = { evaluations: counts, seconds: timings };
+    this.series = METRICS.filter(([name]) => metrics[name]).map(([name, title]) => [title, metrics.iteration, metrics[name]]);
+    if (counts.iteration?.length > 1) this.series.push(["restarts", counts.iteration, counts.restarts]);
+    for (const button of this.buttons)
+      button.disabled = button.value !== "iteration" && !(this.spent[button.value].iteration?.length > 1);
     this.element.hidden = !(metrics.iteration?.length > 1);
     if (!this.element.hidden) this.draw();
   }
 
   draw() {
-    const x =
-      this.by === "iteration" ? this.metrics.iteration : this.metrics.iteration.map((i) => secondsAt(this.timings, i));
     this.buttons.forEach((button) => button.setAttribute("aria-pressed", button.value === this.by));
-    const label = this.by === "iteration" ? "iterations" : "seconds";
-    const made = METRICS.filter(([name]) => this.metrics[name]).map(([name, title]) =>
-      panel(title, label, [
-        { name: title, colour: "var(--accent)", x, y: this.metrics[name].map((value) => value ?? NaN) },
+    const along = (iterations) =>
+      this.by === "iteration" ? iterations : iterations.map((i) => spentAt(this.spent[this.by], this.by, i));
+    const made = this.series.map(([title, iterations, values]) =>
+      panel(title, this.by === "iteration" ? "iterations" : this.by, [
+        { name: title, colour: "var(--accent)", x: along(iterations), y: values.map((value) => value ?? NaN) },
       ]),
     );
     link(made);
@@ -105,10 +114,12 @@ export function link(panels) {
   }
 }
 
-function secondsAt({ iteration, seconds }, wanted) {
-  const i = nearestAbove(iteration, wanted);
-  const [i0, s0] = i > 0 ? [iteration[i - 1], seconds[i - 1]] : [0, 0];
-  return s0 + ((seconds[i] - s0) * (wanted - i0)) / Math.max(iteration[i] - i0, 1e-9);
+// Between two lines of a table; before the first, on the line through the first two.
+function spentAt(table, name, wanted) {
+  const i = Math.max(nearestAbove(table.iteration, wanted), 1);
+  const [i0, i1] = [table.iteration[i - 1], table.iteration[i]];
+  const [s0, s1] = [table[name][i - 1], table[name][i]];
+  return Math.max(0, s0 + ((s1 - s0) * (wanted - i0)) / Math.max(i1 - i0, 1e-9));
 }
 
 function nearestAbove(sorted, value) {

@@ -62,18 +62,26 @@ export function listen(map) {
   });
 
   canvas.addEventListener("keydown", (event) => {
-    const act = keys(map)[event.key];
+    const arrow = event.shiftKey && ARROWS[event.key];
+    const act = arrow ? () => stretch(map, ...arrow) : keys(map)[event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     act();
   });
+
+  const letGo = (event) => {
+    if (event.type === "keyup" && event.key !== "Shift") return;
+    map.corner = map.rubber = null;
+    map.draw();
+  };
+  canvas.addEventListener("keyup", letGo);
+  canvas.addEventListener("blur", letGo);
 }
 
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
 const keys = (map) => ({
-  ArrowLeft: () => map.step(-1, 0),
-  ArrowRight: () => map.step(1, 0),
-  ArrowUp: () => map.step(0, 1),
-  ArrowDown: () => map.step(0, -1),
+  ...Object.fromEntries(Object.entries(ARROWS).map(([key, way]) => [key, () => map.step(...way)])),
   "+": () => map.zoom(1.5),
   "=": () => map.zoom(1.5),
   "-": () => map.zoom(1 / 1.5),
@@ -114,11 +122,32 @@ function between(from, to) {
   };
 }
 
+// A box by keys: it begins at the chosen cell, and every press moves its other corner.
+function stretch(map, du, dv) {
+  const { columns, rows, rowOf } = map.projection;
+  const pixel = rowOf.indexOf(map.chosen);
+  if (map.chosen < 0 || pixel < 0) return;
+  const from = { u: pixel % columns, v: Math.floor(pixel / columns) };
+  const { u, v } = map.corner ?? from;
+  map.corner = { u: Math.min(Math.max(u + du, 0), columns - 1), v: Math.min(Math.max(v + dv, 0), rows - 1) };
+  const [lowU, lowV] = [Math.min(from.u, map.corner.u), Math.min(from.v, map.corner.v)];
+  const [highU, highV] = [Math.max(from.u, map.corner.u), Math.max(from.v, map.corner.v)];
+  const [left, bottom] = map.camera.toScreen(lowU, lowV);
+  const [right, top] = map.camera.toScreen(highU + 1, highV + 1);
+  map.rubber = { x: left, y: top, width: right - left, height: bottom - top };
+  map.heard.box(rowsBetween(map, lowU, lowV, highU, highV));
+  map.draw();
+}
+
 // The rows of the archive that a box on the screen touches.
 function rowsIn(map, { x, y, width, height }) {
-  const { columns, rows, rowOf } = map.projection;
   const [lowU, lowV] = map.camera.toMap(x, y + height).map(Math.floor);
   const [highU, highV] = map.camera.toMap(x + width, y).map(Math.floor);
+  return rowsBetween(map, lowU, lowV, highU, highV);
+}
+
+function rowsBetween(map, lowU, lowV, highU, highV) {
+  const { columns, rows, rowOf } = map.projection;
   const found = new Set();
   for (let v = Math.max(lowV, 0); v <= Math.min(highV, rows - 1); v++) {
     for (let u = Math.max(lowU, 0); u <= Math.min(highU, columns - 1); u++) found.add(rowOf[v * columns + u]);

@@ -23,6 +23,7 @@ export class MapView {
     this.chosen = -1;
     this.hovered = null;
     this.rubber = null; // a box being drawn
+    this.corner = null; // the cell to which keys have drawn it
     this.pictures = null; // draws the picture of a row, or says that it is not there yet
     this.labels = ["", ""];
     this.linked = []; // maps that look through the same camera

@@ -17,7 +17,7 @@ import { shareButton } from "./share.js";
 import { emptyColour, recall, remember } from "./theme.js";
 
 const HINT =
-  "Wheel or pinch zooms, drag moves, a click shows the elite, arrow keys go from cell to cell, Shift and drag selects.";
+  "Wheel or pinch zooms, drag moves, a click shows the elite, arrow keys go from cell to cell; with Shift, both select.";
 const POLL = { running: 1000, other: 5000 };
 
 export async function runPage(source, id, query) {
@@ -52,9 +52,9 @@ class RunPage {
       {
         hover: (...at) => this.hover(...at),
         choose: (row) => this.choose(row),
-        box: (rows) => this.selection.show(this.data, rows),
+        box: (rows) => this.selectBox(rows),
       },
-      `Map of ${count(this.run.archive.elites)} elites. Arrow keys move from cell to cell, plus and minus zoom, 0 shows all.`,
+      `Map of ${count(this.run.archive.elites)} elites. Arrow keys move from cell to cell, with Shift they select a box; plus and minus zoom, 0 shows all.`,
     );
     this.legend = new Legend();
     this.tip = el("div", { class: "tip", hidden: true });
@@ -344,6 +344,11 @@ class RunPage {
     this.details.show(this.arrays, now, this.sorted);
     if (hasAddress()) history.replaceState(null, "", this.hash());
     say(`Cell ${this.arrays.cell[now]}, objective ${figure(this.arrays.objective[now], 7)}`);
+  }
+
+  selectBox(rows) {
+    this.selection.show(this.data, rows);
+    say(`${count(rows.length)} elites in the box`);
   }
 
   bringIntoSight() {

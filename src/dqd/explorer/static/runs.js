@@ -28,7 +28,7 @@ export async function runsPage(source, first) {
   const compare = el("a", { class: "button", href: "#/compare", hidden: true }, "Compare");
   const search = el("input", {
     type: "search",
-    placeholder: "Filter: name, problem, algorithm, seed",
+    placeholder: "Filter by any word",
     "aria-label": "Filter the runs",
     oninput: () => {
       wanted.text = search.value.toLowerCase();

@@ -7,9 +7,9 @@ export function drawSparkline(canvas, numbers) {
   const style = getComputedStyle(canvas);
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
-  let [low, high] = [Infinity, -Infinity];
-  for (const number of numbers) [low, high] = [Math.min(low, number), Math.max(high, number)];
-  [low, high] = low < high ? [low, high] : [low - 0.5, high + 0.5];
+  let [least, most] = [Infinity, -Infinity];
+  for (const number of numbers) [least, most] = [Math.min(least, number), Math.max(most, number)];
+  const [low, high] = least < most ? [least, most] : [least - 0.5, most + 0.5];
   const toY = (value) => 3 + (1 - (value - low) / (high - low)) * (height - 6);
   zero(context, width, toY(Math.min(Math.max(0, low), high)), style);
   context.fillStyle = style.getPropertyValue("--accent");
@@ -28,7 +28,7 @@ export function drawSparkline(canvas, numbers) {
       Math.max(b - a, 1),
     );
   }
-  return [low, high];
+  return [least, most];
 }
 
 function zero(context, width, y, style) {

@@ -1,4 +1,4 @@
-"""What follows a search of a latent domain: elites judged again, and pictures."""
+"""What follows a search: what counts in the end, and pictures of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def finish(problem: Problem[Any], result: Result, out: Path | None) -> dict[str,
 
 
 def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> None:
-    """Collage and heat map; the re-scored archive where there is one."""
+    """Heat map, and a collage where solutions are images; the re-scored archive where there is one."""
     from dqd.figures import draw, plot
     from dqd.storage.durable import make_folder, replace_file
 
@@ -45,7 +45,7 @@ def pictures(problem: Problem[Any], archive: Archive, judge: Any, out: Path) -> 
         replace_file(out / RESCORED, archive.arrays())
     objective, *labels = problem.labels
     archive.plot(out / HEATMAP, labels=labels, objective=objective, title=problem.title)
-    if len(labels) == 2:
+    if len(labels) == 2 and hasattr(judge, "render"):
         draw.save(plot.collage(archive, judge.render, labels=labels, title=problem.title), out / COLLAGE)
 
 
