@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.emitters import targeting as targeting
     from dqd.illumination import illuminate as illuminate
     from dqd.inputs.evaluator import Evaluator as Evaluator
     from dqd.inputs.evaluator import evaluator as evaluator
@@ -68,6 +69,7 @@ _HOMES = {
         "omg_mega",
         "random_sampling",
         "replicate",
+        "targeting",
     ),
     "dqd.saved.load": ("from_pyribs", "load"),
     "dqd.workers.failures": ("EvaluationError",),

@@ -111,4 +111,5 @@ class Proposal:
     drawn: Any
 
 
+Bounds: TypeAlias = tuple[Array, Array] | None  # lower and upper, each (n,)
 Score = Callable[[Any], tuple[Array, Array]]  # one solution -> objective (), measures (k,)
