@@ -314,7 +314,7 @@ class Thrifty:
     def noise(self, key, n, k):
         return jax.random.normal(key, (4, n))
 
-    def init(self, x0, k):
+    def init(self, x0, k, bounds):
         return {"x0": x0, "round": jnp.zeros((), jnp.int32)}
 
     def points(self, state, archive, noise):

@@ -312,7 +312,7 @@ def test_adam_is_the_authors_and_its_step_counter_survives_a_restart_if_so_set(k
     """theta += a M / (sqrt(V) + eps), a = eta sqrt(1 - b2^t) / (1 - b1^t); a restart zeroes M, V and maybe t."""
     emitter = dqd.cma_mega_adam(0.1, 0.05, batch_size=7, keep_step_count=keep)
     archive = Archive.empty(GRID, 4)
-    state = emitter.init(jnp.arange(4.0), k=2)
+    state = emitter.init(jnp.arange(4.0), k=2, bounds=None)
     archive, _ = archive.add(jnp.ones((1, 4)), Evaluation(jnp.ones(1), jnp.zeros((1, 2))))
     theta, first, second, t = np.arange(4.0), 0.0, 0.0, 0
     for i in range(6):

@@ -35,7 +35,7 @@ class Jumps:
             "length": jax.random.uniform(length, (self.jumps,), minval=-1, maxval=1),
         }
 
-    def init(self, x0, k):
+    def init(self, x0, k, bounds):
         return x0  # nothing is learnt: the state is what to start from while there are no elites
 
     def points(self, state, archive, noise):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.emitters import targeting as targeting
     from dqd.explorer.show import show as show
     from dqd.illumination import illuminate as illuminate
     from dqd.inputs.estimates import EvolutionStrategies as EvolutionStrategies
@@ -81,6 +82,7 @@ _HOMES = {
         "omg_mega",
         "random_sampling",
         "replicate",
+        "targeting",
     ),
     "dqd.explorer.show": ("show",),
     "dqd.saved.load": ("from_pyribs", "load"),

@@ -115,4 +115,5 @@ class Proposal:
     drawn: Any
 
 
+Bounds: TypeAlias = tuple[Array, Array] | None  # lower and upper, each (n,)
 Score = Callable[[Any], tuple[Array, ...]]  # one solution -> objective (), measures (k,) and, if so, feasible ()

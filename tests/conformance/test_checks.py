@@ -18,7 +18,7 @@ SIZES = {"batch_size": 12, "initial_population": 0}
 class Widening(Variation):
     """Keeps float64 whatever the search is in."""
 
-    def init(self, x0, k):
+    def init(self, x0, k, bounds):
         return x0.astype(jnp.float64)
 
 

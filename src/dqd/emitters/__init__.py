@@ -12,6 +12,7 @@ from dqd.emitters.presets import (
     og_map_elites_line,
     omg_mega,
     random_sampling,
+    targeting,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "omg_mega",
     "random_sampling",
     "replicate",
+    "targeting",
 ]

@@ -21,7 +21,20 @@ from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
 from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
-from dqd.types import AddResult, Along, Evaluation, Points, Proposal, PyTree, matmul, pytree, replace, select, static
+from dqd.types import (
+    AddResult,
+    Along,
+    Bounds,
+    Evaluation,
+    Points,
+    Proposal,
+    PyTree,
+    matmul,
+    pytree,
+    replace,
+    select,
+    static,
+)
 
 
 @pytree
@@ -56,7 +69,7 @@ class Arborescence:
         normal, elite = jax.random.split(key)
         return {"normal": jax.random.normal(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
 
-    def init(self, x0: Array, k: int) -> ArborescenceState:
+    def init(self, x0: Array, k: int, bounds: Bounds) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
         restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, NO_CHANGE)

@@ -13,7 +13,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.emitters.scale import Choose, scaled
-from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, static
 
 
 @pytree
@@ -42,8 +42,8 @@ class Combined:
         keys = jax.random.split(key, len(self.emitters))
         return tuple(emitter.noise(key, n, k) for emitter, key in zip(self.emitters, keys, strict=True))
 
-    def init(self, x0: Array, k: int) -> tuple[Any, ...]:
-        return tuple(emitter.init(x0, k) for emitter in self.emitters)
+    def init(self, x0: Array, k: int, bounds: Bounds) -> tuple[Any, ...]:
+        return tuple(emitter.init(x0, k, bounds) for emitter in self.emitters)
 
     def points(self, state: tuple[Any, ...], archive: Archive, noise: tuple[Any, ...]) -> Points:
         parts = [
@@ -118,8 +118,8 @@ class Replicated:
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))
 
-    def init(self, x0: Array, k: int) -> PyTree:
-        one = self.emitter.init(x0, k)
+    def init(self, x0: Array, k: int, bounds: Bounds) -> PyTree:
+        one = self.emitter.init(x0, k, bounds)
         return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.copies, *leaf.shape)), one)
 
     def points(self, state: Any, archive: Archive, noise: Any) -> Points:

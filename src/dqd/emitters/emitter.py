@@ -14,7 +14,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.inputs.names import lacking
-from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree
 
 
 @runtime_checkable
@@ -40,8 +40,8 @@ class Emitter(Protocol):
         """Everything random of one iteration, from its key; real numbers arrive in the precision of the search."""
         ...
 
-    def init(self, x0: Array, k: int) -> PyTree:
-        """State before iteration 1."""
+    def init(self, x0: Array, k: int, bounds: Bounds) -> PyTree:
+        """State before iteration 1. Proposals are clipped to the bounds, whether the emitter heeds them or not."""
         ...
 
     def points(self, state: Any, archive: Archive, noise: Any) -> Points:

@@ -15,7 +15,7 @@ from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, Restarts
 from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
 
 
 @pytree
@@ -41,7 +41,7 @@ class Evolution:
         normal, elite = jax.random.split(key)
         return {"normal": jax.random.normal(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
 
-    def init(self, x0: Array, k: int) -> EvolutionState:
+    def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
         return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, NO_CHANGE))
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:

@@ -17,7 +17,7 @@ from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.operators import Noise, Operator
 from dqd.emitters.scale import Choose, chosen, scaled
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
 
 
 @pytree
@@ -45,7 +45,7 @@ class GradientOperator:
             "move": self.move.noise(move, self.num_points, k),
         }
 
-    def init(self, x0: Array, k: int) -> Array:
+    def init(self, x0: Array, k: int, bounds: Bounds) -> Array:
         return x0
 
     def points(self, state: Array, archive: Archive, noise: dict[str, Any]) -> Points:

@@ -20,6 +20,7 @@ from dqd.emitters.emitter import Emitter
 from dqd.emitters.evolution import Evolution
 from dqd.emitters.gradient_operator import Branching, GradientOperator, ObjectiveStep
 from dqd.emitters.operators import Elite, Fresh, Gaussian, IsoLine, Operator
+from dqd.emitters.targeting import Targeting
 from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
 
@@ -299,6 +300,27 @@ def cma_mega_adam(
         rank_one=rank_one,
         keep_step_count=keep_step_count,
     )
+
+
+def targeting(*, batch_size: int = 36) -> Targeting:
+    """Targeting: from one point, the branches that its jacobian says arrive: each in a cell of its own.
+
+        branch_i = theta + J^T (J J^T)^-1 (t_i - m(theta)) + a_i (grad f in the null space of J)
+
+    Open cells within reach come first as targets t, then elites that can be beaten. How far to reach and how far to
+    climb is learnt: there is no step size to choose. Needs measures that vary smoothly over a cell or more, and a
+    tessellation that knows which cells lie near a point, such as `dqd.Grid`.
+
+    Args:
+        batch_size: evaluations per iteration: theta and `batch_size - 1` branches.
+
+    Costs O(batch_size k n) and one jacobian, whatever the number of cells: docs/targeting.md has the derivation.
+
+    >>> emitter = dqd.targeting()
+    >>> emitter.num_points, emitter.batch_size  # with gradients, without
+    (1, 35)
+    """
+    return Targeting(branches=_batch(batch_size, 2) - 1)
 
 
 def _objective_gradient(

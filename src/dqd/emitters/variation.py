@@ -8,7 +8,7 @@ from dqd.archives.archive import Archive
 from dqd.emitters.emitter import no_points
 from dqd.emitters.operators import Noise, Operator
 from dqd.emitters.scale import Choose, scaled
-from dqd.types import AddResult, Evaluation, Points, Proposal, pytree, replace, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
 
 
 @pytree
@@ -23,7 +23,7 @@ class Variation:
     def noise(self, key: Array, n: int, k: int) -> Noise:
         return self.operator.noise(key, self.batch_size, n)
 
-    def init(self, x0: Array, k: int) -> Array:
+    def init(self, x0: Array, k: int, bounds: Bounds) -> Array:
         return x0
 
     def points(self, state: Array, archive: Archive, noise: Noise) -> Points:

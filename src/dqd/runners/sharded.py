@@ -25,7 +25,7 @@ from dqd.emitters.combine import Replicated
 from dqd.inputs.arrays import filled
 from dqd.runners.compiled import begin, begin_seeds, counted, grain, iterate
 from dqd.search.search import Search, SearchState, Tally
-from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, replace, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
 AXIS = "devices"
 
@@ -207,8 +207,8 @@ class _SharedCopies:
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return _own(self.every.noise(key, n, k), self.shares)
 
-    def init(self, x0: Array, k: int) -> PyTree:
-        return self.mine.init(x0, k)
+    def init(self, x0: Array, k: int, bounds: Bounds) -> PyTree:
+        return self.mine.init(x0, k, bounds)
 
     def points(self, state: Any, archive: Archive, noise: Any) -> Points:
         return _gathered(self.mine.points(state, archive, noise))

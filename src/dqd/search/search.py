@@ -22,7 +22,7 @@ from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, pytree, replace
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace
 
 # What of a state no search ever changes.
 FIXED = (
@@ -131,14 +131,15 @@ class Search:
     """The description of a search. `bounds` are (lower, upper) for solutions and hold in every phase."""
 
     emitter: Emitter
-    bounds: tuple[Array, Array] | None = None
+    bounds: Bounds = None
     initial_sigma: float = 1.0
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
         x0, k = self._inside(x0), archive.tessellation.num_measures
         ignored = not getattr(self.emitter, "follows_measures", True)
         tally = Tally.zero([False, *[ignored] * k])
-        return SearchState(archive, self.emitter.init(x0, k), key, x0, jnp.zeros((), jnp.int32), tally)
+        emitter = self.emitter.init(x0, k, self.bounds)
+        return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), tally)
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
 

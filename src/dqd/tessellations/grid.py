@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dqd.tessellations.lattice import lattice
 from dqd.tessellations.tessellation import A, Raster, floating
 
 EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
@@ -66,6 +67,10 @@ class Grid:
 
     def index_of(self, measures: A) -> A:
         """Cell of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
+        return self._index(self._position(measures))
+
+    def _position(self, measures: Any) -> Any:
+        """The cell of each row of measures, counted along each of them: (..., k)."""
         xp, real, lower, upper = self._real(measures)
         counts = xp.asarray(self.shape, real.dtype)
         shift = _shift(lower, upper, counts, xp)
@@ -73,14 +78,36 @@ class Grid:
         inside = xp.clip(real + shift, lower, upper - shift)
         # Times the reciprocal: XLA makes that of a division here, and the last bit decides at an edge.
         position = ((inside - lower) * (1 / (upper - lower)) * counts).astype(xp.int32)
-        position = xp.clip(position, 0, xp.asarray(self.shape, xp.int32) - 1)
-        strides = np.cumprod((1, *self.shape[:0:-1]))[::-1]
+        return xp.clip(position, 0, xp.asarray(self.shape, xp.int32) - 1)
+
+    def _index(self, position: Any) -> Any:
+        xp, strides = position.__array_namespace__(), np.cumprod((1, *self.shape[:0:-1]))[::-1]
         return xp.sum(position * xp.asarray(strides, xp.int32), axis=-1, dtype=xp.int32)
 
     def outside(self, measures: A) -> A:
         """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""
         xp, real, lower, upper = self._real(measures)
         return xp.any((real < lower) | (real > upper), axis=-1)
+
+    def near(self, measures: A, count: int) -> tuple[A, A]:
+        """The cells around each row of measures (..., k), and their middles: its own, those beside it, and so on.
+
+        (..., count) and (..., count, k), nearest first, counted in cells from its own; -1 beyond the border. A small
+        grid has fewer.
+
+        >>> Grid(lower=[0, 0], upper=[4, 3], shape=[4, 3]).near(np.array([0.5, 1.5]), 5)[0].tolist()
+        [1, -1, 0, 2, 4]
+        """
+        xp, real, lower, _ = self._real(measures)
+        position = self._position(measures)[..., None, :] + xp.asarray(lattice(self.shape, count), xp.int32)
+        inside = xp.all((position >= 0) & (position < xp.asarray(self.shape, xp.int32)), axis=-1)
+        middles = lower + (position.astype(real.dtype) + 0.5) * self.widths(measures)
+        return xp.where(inside, self._index(position), -1), middles
+
+    def widths(self, measures: A) -> A:
+        """The extent of a cell along every measure, (k,): the same everywhere."""
+        xp, real, lower, upper = self._real(measures)
+        return (upper - lower) / xp.asarray(self.shape, real.dtype)
 
     def _real(self, measures: Any) -> tuple[Any, Any, Any, Any]:
         """NumPy or JAX, whosever the measures are; the measures and both edges in one floating type."""

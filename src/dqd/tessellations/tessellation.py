@@ -70,6 +70,33 @@ class Tessellation(Protocol):
         ...
 
 
+@runtime_checkable
+class Neighbourhood(Tessellation, Protocol):
+    """A tessellation that also knows what lies around a point. Algorithms that aim at cells need it."""
+
+    def near(self, measures: A, count: int) -> tuple[A, A]:
+        """Cells around each row of measures (..., k), (..., count) int32, and a point in each, (..., count, k).
+
+        Its own cell comes first, then those beside it, 2k or so, then others, nearest first; -1 where there is none.
+        `count` is at most what was asked for.
+        """
+        ...
+
+    def widths(self, measures: A) -> A:
+        """How far the cell of each row of measures (..., k) extends along each of them."""
+        ...
+
+
+def neighbourhood(tessellation: Tessellation) -> Neighbourhood:
+    """The same; TypeError unless it knows its neighbourhood."""
+    if not isinstance(tessellation, Neighbourhood):
+        raise TypeError(
+            f"tessellation: this algorithm aims at cells near a point; {type(tessellation).__name__} has no methods "
+            "near and widths to find them. Add them, take a dqd.Grid, or another algorithm"
+        )
+    return tessellation
+
+
 def floating(measures: Any) -> tuple[Any, Any]:
     """NumPy or JAX, whosever the measures are, and the measures in a floating type: one formula serves both."""
     xp = measures.__array_namespace__() if hasattr(measures, "__array_namespace__") else np

@@ -1,0 +1,198 @@
+"""Targeting: CMA-MEGA's budget, one point with its jacobian and branches from it, but the branches are computed.
+
+    theta    an elite with open cells beside it, or any elite to polish around it (starts)
+    J, g     measures in cells and objective there: least-norm steps and null space (model)
+    cells    open ones first, then elites that can be beaten (targets)
+    branch   theta + J^T (J J^T)^-1 z + a free + b random      z: from the measures of theta to the aim in the cell
+             where free is the gradient, and random a direction, in the null space of J
+    learn    how long steps may be, how far to climb, how far to kick, what exploring and polishing gain (sizes)
+
+A shot at an open cell climbs a little on its way. One that was missed before is hard: it aims at the near edge of the
+cell, and some of these shots are thrown far into the null space. The first hard one may become the next theta, and so
+on while it comes nearer: a chase, which is Gauss-Newton.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.emitters.emitter import usable
+from dqd.emitters.targeting import starts
+from dqd.emitters.targeting.misses import Misses
+from dqd.emitters.targeting.model import LocalModel
+from dqd.emitters.targeting.room import Room
+from dqd.emitters.targeting.sizes import Sizes
+from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
+from dqd.tessellations.tessellation import neighbourhood
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
+
+NEAR_EDGE = 0.45  # of a cell from its middle, at most: where hard shots aim
+CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
+ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
+KICKED = 0.5  # share of the shots at elites
+WILD = 0.15  # share of the hard shots
+CHASE = 6  # steps in a row after one open cell
+NEARER = 0.9  # each of them must come so much nearer
+
+
+@pytree
+class Chase:
+    goal: Array  # () the open cell
+    left: Array  # () steps left; 0: there is no chase
+    away: Array  # () how far it is, in cells
+
+    @staticmethod
+    def none(dtype: jnp.dtype) -> Chase:
+        return Chase(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
+
+
+@pytree
+class TargetingState:
+    theta: Array  # (n,)
+    explores: Array  # () or else this iteration polishes
+    misses: Misses
+    sizes: Sizes
+    chase: Chase
+    gains: Array  # (2,) what an iteration that polishes, and one that explores, lately gained
+    bounds: Bounds
+
+
+@pytree
+class Targeting:
+    """`reach`, in cells, is how far the first shots may go; from then on it is learnt."""
+
+    reach: float = 4.0
+    branches: int = static(default=35)
+    num_points = 1
+    initial_population = 0
+
+    @property
+    def batch_size(self) -> int:
+        return self.branches
+
+    def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
+        direction, normal, uniform, start = jax.random.split(key, 4)
+        return {
+            "direction": jax.random.uniform(direction, (n,), minval=-1),
+            "normal": jax.random.normal(normal, (2, self.branches)),
+            "uniform": jax.random.uniform(uniform, (3, self.branches)),
+            "start": starts.noise(start),
+        }
+
+    def init(self, x0: Array, k: int, bounds: Bounds) -> TargetingState:
+        sizes, gains = Sizes.first(x0.dtype), jnp.array([0, 1], x0.dtype)
+        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0.dtype), gains, bounds)
+
+    def points(self, state: TargetingState, archive: Archive, noise: dict[str, Any]) -> Points:
+        return Points(state.theta[None], jnp.ones(1, bool))
+
+    def ask(
+        self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation, noise: dict[str, Any]
+    ) -> tuple[TargetingState, Proposal]:
+        theta, objective, measures = points.solutions[0], evaluation.objective[0], evaluation.measures[0]
+        model = self._model(state, archive, points, evaluation)
+        free = jnp.sqrt(jnp.sum(model.free**2))
+        sizes = state.sizes.here(model.cell, self.reach * model.hard_cell, free)
+        view = View.around(archive, measures)
+        shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
+        shots, chases = self._chasing(state.chase, view, shots)
+
+        # Aim: the middle of an open cell; the better corner of an elite's; the near edge if the shot is hard.
+        uniform = noise["uniform"]
+        target, middle = view.cells[shots.place], view.middles[shots.place]
+        inside = INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
+        far = model.squared_length(middle) > sizes.radius**2
+        hard = shots.is_open & (shots.spare | far | (state.misses.of(target) > 0))
+        edge = NEAR_EDGE * uniform[0][:, None]
+        aim = jnp.where(shots.is_open[:, None], middle, middle + inside)
+        aim = jnp.where(hard[:, None], jnp.clip(0, middle - edge, middle + edge), aim)
+        away = jnp.max(jnp.maximum(jnp.abs(middle[0]) - NEAR_EDGE, 0))
+        follow = state.explores & hard[0] & (~chases | (away < NEARER * state.chase.away))
+
+        steps = model.shortest(aim)
+
+        # In the null space: climb, and take a random step.
+        ascent, kick = noise["normal"] + jnp.stack([sizes.ascent, sizes.kick])[:, None]
+        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
+        climbs = (free > 0) & ~hard
+        climb = jnp.where(climbs, jnp.exp(jnp.where(shots.is_open, jnp.minimum(ascent, on_the_way), ascent)), 0)
+        kicked = ~shots.is_open & (uniform[1] < KICKED)
+        side = 2 * uniform[2] - 1
+        wild = hard & (uniform[1] < WILD) & (jnp.arange(self.branches) > 0)  # the first may be followed
+        jump = model.cell * jnp.sign(side) * jnp.where(wild, 1000 ** jnp.abs(side), jnp.where(kicked, jnp.exp(kick), 0))
+        random = model.in_null_space(noise["direction"])
+        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
+
+        sideways = matmul(jnp.stack([climb, jump], axis=1), jnp.stack([model.free, random]))
+        solutions = theta + steps + sideways
+        left = jnp.where(chases, state.chase.left - 1, CHASE)
+        drawn = {
+            "target": target,
+            "open": shots.is_open,
+            "fair": shots.is_open & ~hard,
+            "close": jnp.all(jnp.abs(aim) <= CLOSE, axis=1),
+            "climbed": climbs & ~shots.is_open,
+            "ascent": ascent,
+            "kicked": kicked,
+            "kick": kick,
+            "rise": view.stored[shots.place] - objective,
+            "linear": matmul(aim, model.slope) + climb * free**2,
+            "squared": model.squared_length(aim) + (climb * free) ** 2 + jump**2,
+            "length": model.squared_length(aim),
+            "chase": Chase(target[0], jnp.where(follow, left, 0), away),
+            "walk": solutions[0],
+            "start": noise["start"],
+        }
+        return replace(state, sizes=sizes), Proposal(solutions, drawn)
+
+    def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
+        assert evaluation.jacobian is not None
+        theta = points.solutions[0]
+        jacobian = jnp.where(usable(points, evaluation)[0], evaluation.jacobian[0], 0)
+        widths = neighbourhood(archive.tessellation).widths(evaluation.measures[0])
+        room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
+        return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
+
+    def _chasing(self, chase: Chase, view: View, shots: Shots) -> tuple[Shots, Array]:
+        """The first shot goes on with the chase, if there is one and its goal is in sight."""
+        place = jnp.argmax(view.cells == chase.goal).astype(shots.place.dtype)
+        chases = (chase.left > 0) & (view.cells[place] == chase.goal) & jnp.isneginf(view.stored[place])
+        return replace(
+            shots,
+            place=shots.place.at[0].set(jnp.where(chases, place, shots.place[0])),
+            is_open=shots.is_open.at[0].set(chases | shots.is_open[0]),
+        ), chases
+
+    def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
+        hit, new = result.cell == drawn["target"], result.status == NEW
+        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"])
+        gain = jnp.where(result.status == REJECTED, 0, result.value - jnp.where(new, archive.qd_score_offset, 0))
+        gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
+
+        seen = hit & ~drawn["open"] & jnp.isfinite(result.value)
+        improvement = jnp.where(result.status == IMPROVED, gain, 0)
+        sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
+        sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
+        sizes = sizes.with_steps(improvement, drawn["climbed"], drawn["ascent"], drawn["kicked"], drawn["kick"])
+
+        start = starts.next_start(archive, misses, gains, drawn["start"])
+        chase = drawn["chase"]
+        chases = (chase.left > 0) & jnp.isneginf(archive.objective[chase.goal])
+        elite = jnp.where(archive.count > 0, archive.solutions[start.cell], state.theta)
+        return replace(
+            state,
+            theta=jnp.where(chases, drawn["walk"], elite),
+            explores=start.explores | chases,
+            misses=misses,
+            sizes=sizes,
+            chase=replace(chase, left=jnp.where(chases, chase.left, 0)),
+            gains=gains,
+        )
+
+    def restarts(self, state: TargetingState) -> dict[str, Array]:
+        return {}

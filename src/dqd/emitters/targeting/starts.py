@@ -1,0 +1,69 @@
+"""Where from: the elite at which the next jacobian is taken.
+
+An iteration explores or polishes. To explore, elites beside open cells count by the hope for these, and by their
+objective: what is found from a good elite is good. To polish, every other time, the elite that is most ahead of its
+neighbours: they may learn from it; or else any elite.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.emitters.targeting.misses import Misses
+from dqd.tessellations.tessellation import neighbourhood
+from dqd.types import pytree
+
+SAMPLED = 64  # elites among which one is chosen; the archive is never scanned
+HOPELESS = 1e-6
+GOOD = 0.5  # how much a standard deviation of the objective counts, in powers of e of hope
+LEAST = 0.05  # share of iterations that explore, and that polish, at least
+
+
+@pytree
+class Start:
+    cell: Array  # () of an elite
+    explores: Array  # ()
+
+
+def noise(key: Array) -> dict[str, Array]:
+    elite, gumbel, coin, any_ = jax.random.split(key, 4)
+    return {
+        "elite": jax.random.uniform(elite, (SAMPLED,)),
+        "gumbel": jax.random.gumbel(gumbel, (SAMPLED,)),
+        "coin": jax.random.uniform(coin),
+        "any": jax.random.uniform(any_),
+    }
+
+
+def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, Array]) -> Start:
+    """Explore as often as that gains of what both gain, (2,): polishing and exploring."""
+    elites = _sampled(archive, drawn["elite"])
+    tessellation = neighbourhood(archive.tessellation)
+    beside, _ = tessellation.near(archive.measures[elites], 1 + 2 * tessellation.num_measures)
+    stored = archive.objective[beside]
+    is_open = (beside >= 0) & jnp.isneginf(stored)
+    hope = jnp.sum(jnp.where(is_open, 0.5 ** misses.of(beside).astype(gains.dtype), 0), axis=1)
+
+    share = jnp.clip(gains[1] / jnp.maximum(jnp.sum(gains), 1e-30), LEAST, 1 - LEAST)
+    explores = (drawn["coin"] < share) & jnp.any(hope > HOPELESS)
+    objective = archive.objective[elites]
+    standard = (objective - jnp.mean(objective)) / (jnp.std(objective) + 1e-30)
+    hopeful = jnp.argmax(jnp.log(hope) + GOOD * standard + drawn["gumbel"])
+    ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
+    useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
+    polished = jnp.where(drawn["any"] < 0.5, SAMPLED - 1, useful)
+    return Start(elites[jnp.where(explores, hopeful, polished)], explores)
+
+
+def _sampled(archive: Archive, uniform: Array) -> Array:
+    """Cells of elites: the first half are the youngest, most of which lie at the border; the others are any.
+
+    The k-th youngest of the first half is drawn with probability 1/k or so: new cells have open neighbours.
+    """
+    count = archive.count
+    any_age, young = uniform * count, jnp.exp(uniform * jnp.log(count.astype(uniform.dtype)))
+    age = jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, young, any_age).astype(jnp.int32)
+    return archive.occupied[jnp.clip(count - 1 - age, 0)]

@@ -1,0 +1,69 @@
+"""Where to: the cells at which an iteration shoots, one for every branch.
+
+Open cells come first, the shortest step first, as far as steps still arrive. A cell that was missed looks twice as far
+away each time. Then come elites that the local model says can be beaten, by the gain that it predicts.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.archive import Archive
+from dqd.emitters.targeting.misses import Misses
+from dqd.emitters.targeting.model import LocalModel
+from dqd.emitters.targeting.sizes import Sizes
+from dqd.tessellations.tessellation import neighbourhood
+from dqd.types import matmul, pytree
+
+WINDOW = 961  # cells that are looked at around theta; 31 x 31 for two measures
+OPEN = 1e30  # keys of open cells lie about here, above those of elites
+INSIDE = 0.46  # an elite is attacked that far from the middle of its cell, towards the better corner
+SPARE = 6  # branches that, unless there are more open cells, try again or stay at home
+
+
+@pytree
+class View:
+    """The cells around theta; place 0 is its own."""
+
+    cells: Array  # (w,) -1 beyond the border
+    middles: Array  # (w, k) in cells, seen from theta
+    stored: Array  # (w,) objective of the elite, -inf where open
+
+    @staticmethod
+    def around(archive: Archive, measures: Array) -> View:
+        tessellation = neighbourhood(archive.tessellation)
+        cells, middles = tessellation.near(measures, WINDOW)
+        return View(cells, (middles - measures) / tessellation.widths(measures), archive.objective[cells])
+
+
+@pytree
+class Shots:
+    place: Array  # (b,) in the view
+    is_open: Array  # (b,)
+    spare: Array  # (b,) tries again what another branch tries, or stays at home
+
+
+def choose(
+    view: View, model: LocalModel, objective: Array, sizes: Sizes, misses: Misses, explores: Array, shots: int
+) -> Shots:
+    is_open = jnp.isneginf(view.stored)
+    z = view.middles + jnp.where(is_open[:, None], 0, INSIDE * jnp.sign(model.slope))
+    squared = model.squared_length(z)
+    far = jnp.sqrt(squared) / sizes.radius * 2.0 ** misses.of(view.cells)
+    beside = explores & jnp.all(jnp.abs(z) <= 1.5, axis=1)
+    open_key = jnp.where(beside | (far <= 1), OPEN / (1 + 1e-3 * jnp.minimum(far, 100)), -jnp.inf)
+    gain = objective + sizes.predicted(matmul(z, model.slope), squared) - view.stored
+    elite_key = jnp.where(squared <= (2 * sizes.radius) ** 2, gain, -jnp.inf)
+    key = jnp.where(view.cells < 0, -jnp.inf, jnp.where(is_open, open_key, elite_key))
+
+    key = jnp.pad(key, (0, max(shots - key.size, 0)), constant_values=-jnp.inf)  # a small grid has fewer cells
+    best, place = jax.lax.top_k(key, shots)
+    at_open = best >= OPEN / 2
+    spare = ~at_open & (jnp.arange(shots) >= shots - SPARE)
+    again = place[jnp.arange(shots) % jnp.maximum(jnp.sum(at_open), 1)]
+    home = jnp.zeros_like(place)
+    elsewhere = jnp.where(spare & explores & at_open[0], again, home)
+    place = jnp.where(spare | (best == -jnp.inf), elsewhere, place)
+    return Shots(place, is_open[place], spare)
