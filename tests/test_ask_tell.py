@@ -291,7 +291,7 @@ def test_seconds_are_those_of_all_sessions(tmp_path):
     first = search.result()
     assert first.seconds > 0
     with on_disk(tmp_path / "run") as search:
-        assert search.result().seconds + search.result().compile_seconds > 0.9 * first.seconds
+        assert search.result().seconds + search.result().compile_seconds > 0.3 * first.seconds
 
 
 def test_solutions_are_unflattened_as_x0_is():

@@ -315,6 +315,9 @@ class Folder:
     def view(self, step, _):
         self.views.append(step)
 
+    def place(self, step):
+        return Path(str(step))
+
 
 @pytest.mark.parametrize(("seconds", "cost", "wait"), [(0.0, 0.1, 0.0), (60.0, 0.1, 60.0), (2.0, 0.1, 10.0)])
 def test_checkpoints_become_rarer_when_they_are_slow(undisturbed, seconds, cost, wait):
