@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, overload
 
 import jax
@@ -247,8 +246,7 @@ class _Task:
         """With every sigma that was left out chosen, and what they are. A run that goes on has chosen already."""
         if not self.scales.names:
             return self, {}
-        begun = folder is not None and (Path(folder.path) / record.CONFIG).exists()
-        chosen = self.scales.known(record.read_config(folder.path)) if begun and folder is not None else None
+        chosen = None if folder is None else self.scales.known(_recorded(folder))
         if chosen is None:
             with contextlib.closing(_Look(self.problem, place, self.archive.tessellation.num_measures)) as look:
                 chosen = lead(self.scales.choosing(self.x0, self.archive.tessellation), look)
@@ -328,6 +326,13 @@ class _Look:
 
     def close(self) -> None:
         self.evaluations.close()
+
+
+def _recorded(folder: Folder) -> dict[str, Any]:
+    """The settings of the run there; nothing where there is none, or none that can be read."""
+    with contextlib.suppress(OSError, ValueError):
+        return record.read_config(folder.path)
+    return {}
 
 
 def _place(where: Any) -> Workers | Devices | None:
