@@ -78,13 +78,17 @@ def test_the_initial_population_has_the_scale_of_the_search():
     assert set(own_loop(dqd.omg_mega(), iterations=1).chosen) == {"unit gradients", "initial_sigma"}
 
 
-def test_a_run_goes_on_with_what_it_chose(tmp_path, capfd):
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_run_goes_on_with_what_it_chose(tmp_path, capfd, monkeypatch, lost):
     whole = dqd.illuminate(score, dqd.cma_mega(), GRID, **SHORT, out=tmp_path / "whole")
     begun = dqd.illuminate(score, dqd.cma_mega(), GRID, **SHORT | {"iterations": 10}, out=tmp_path / "parts")
     config = tmp_path / "parts" / "config.json"
     assert json.loads(config.read_text())["chosen"] == begun.chosen
     assert capfd.readouterr().err.count("chosen") == 2
 
+    monkeypatch.delattr("dqd.domains.survey.Survey.sigma")  # nothing is looked for again
+    if lost:
+        config.unlink()  # the checkpoints know it, too
     again = dqd.illuminate(score, dqd.cma_mega(), GRID, **SHORT, out=tmp_path / "parts")
     assert "chosen" not in capfd.readouterr().err
     assert again.chosen == begun.chosen

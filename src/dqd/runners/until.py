@@ -49,7 +49,7 @@ def seconds(limit: float) -> Stop:
     It is looked at after every launch, so a run lasts about a second longer; an iteration is always finished. A run
     that goes on in another session has that time again.
 
-    >>> bool(seconds(60))
+    >>> seconds(60).any_time
     True
     """
     _check("seconds", limit)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -56,9 +56,10 @@ class Scales:
         return replace(search, initial_sigma=numbers[INITIAL]) if INITIAL in self.names else search
 
     def recorded(self, folder: Folder | None) -> dict[str, float] | None:
-        """What an earlier session in this folder chose, if there was one."""
-        begun = folder is not None and (Path(folder.path) / record.CONFIG).exists()
-        return self.known(record.read_config(folder.path)) if begun and folder is not None else None
+        """What an earlier session in this folder chose, if there was one whose settings can be read."""
+        with contextlib.suppress(OSError, ValueError):
+            return None if folder is None else self.known(record.read_config(folder.path))
+        return None
 
     def known(self, config: Mapping[str, Any]) -> dict[str, float] | None:
         """What the settings of an earlier session name as chosen, if that is all that is wanted."""
