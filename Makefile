@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/dqd demo --out runs/demo
@@ -23,6 +23,11 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scaling.py
 
+# Without the network: the pages load nothing from elsewhere.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -E -b html docs build/docs
+	@echo "build/docs/index.html"
+
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,report,view]"
@@ -30,8 +35,13 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.test: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,test,lint]"
-	touch $@ $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[pandas,test,lint,docs]"
+	touch $@ $(VENV)/.demo $(VENV)/.docs
+
+$(VENV)/.docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
 
 clean:
 	rm -rf $(VENV) runs build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,113 @@
+"""The site of this documentation: `make docs`.
+
+Pages are plain Markdown that any forge shows. What only the site has is made here: pages that lie in the root of the
+repository, links that lead out of this folder, and the reference, whose names and order are those of api.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import dqd
+
+DOCS = Path(__file__).parent
+OF_ROOT = {"changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md"}
+SITE = {DOCS.parent / name: DOCS / f"{page}.md" for page, name in OF_ROOT.items()}
+
+project = "dqd"
+author = copyright = "The dqd developers"
+version = release = dqd.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+exclude_patterns = ["**/figures/*"]
+
+myst_enable_extensions = ["html_image"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # reports of suites begin below their title
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 100
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"dqd {release}"
+html_copy_source = html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+def read_source(app: Any, page: str, source: list[str]) -> None:
+    """What Sphinx reads as the text of a page."""
+    if page in OF_ROOT:
+        source[0] = mended((DOCS.parent / OF_ROOT[page]).read_text(), DOCS.parent, DOCS)
+    elif page == "reference":
+        source[0] += reference((DOCS / "api.md").read_text())
+    else:
+        folder = (DOCS / page).parent
+        source[0] = mended(source[0], folder, folder)
+
+
+def mended(text: str, folder: Path, shown: Path) -> str:
+    """The text of a page in `folder`, shown as if it lay in `shown`: its links lead to pages of the site or to files.
+
+    Folders cannot be shown, so links to them become plain words.
+    """
+
+    def link(found: re.Match[str]) -> str:
+        words, path, anchor = found.groups()
+        target = (folder / path).resolve()
+        if target.is_dir():
+            return words
+        return f"[{words}]({os.path.relpath(SITE.get(target, target), shown)}{anchor})"
+
+    return re.sub(r"(?<!!)\[([^]]*)\]\((?![a-z]+:)([^)#\s]+)((?:#[^)\s]*)?)\)", link, text)
+
+
+def reference(names: str) -> str:
+    """Directives for every public name, in the sections of api.md."""
+    lines: list[str] = []
+    for section in names.split("\n## ")[1:]:
+        found = [name for name in re.findall(r"^\| `dqd\.(\w+)", section, re.MULTILINE) if name in dqd.__all__]
+        if found:
+            title = section.splitlines()[0]
+            lines += ["", title, "-" * len(title), ""] + [line for name in found for line in directive(name)]
+    return "\n".join(lines)
+
+
+def directive(name: str) -> list[str]:
+    thing = getattr(dqd, name)
+    if not inspect.isclass(thing):
+        return [f".. autofunction:: dqd.{name}", ""]
+    if issubclass(thing, Exception):
+        return [f".. autoexception:: dqd.{name}", ""]
+    return [f".. autoclass:: dqd.{name}", "   :members:", "   :inherited-members: Sequence, Protocol, object", ""]
+
+
+# Docstrings -----------------------------------------------------------------------------------------------------------
+
+
+def docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain: words in backticks are code, and so is what stands by itself further in."""
+    shown: list[str] = []
+    code = False  # from the first indented line after a blank one, until a line that is not
+    for line in lines:
+        stands_apart = line.startswith("    ") and shown[-1:] == [""]
+        if stands_apart and not code:
+            shown += ["::", ""]
+        code = stands_apart or (code and (not line or line.startswith("    ")))
+        shown.append(line if code else re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line))
+    lines[:] = shown
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", read_source)
+    app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon, which indents
