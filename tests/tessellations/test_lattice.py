@@ -8,6 +8,7 @@ import pytest
 
 import dqd
 from dqd.tessellations.lattice import lattice
+from dqd.tessellations.tessellation import neighbourhood
 
 
 @pytest.mark.parametrize("shape", [(7,), (9, 9), (9, 3), (5, 5, 5), (4, 1, 6)])
@@ -43,3 +44,11 @@ def test_the_cell_of_a_point_outside_is_that_at_the_border():
 
 def test_widths():
     assert dqd.Grid([-1, 0], [1, 5], [4, 5]).widths(np.zeros(2)).tolist() == [0.5, 1.0]
+
+
+def test_a_tessellation_without_a_neighbourhood_is_refused_in_words():
+    class Blind:
+        num_cells = 3
+
+    with pytest.raises(TypeError, match="Blind has no methods near and widths"):
+        neighbourhood(Blind())

@@ -10,7 +10,6 @@ from conformance.table import quick_to_compile
 
 import dqd
 from dqd.archives import Archive
-from dqd.emitters.targeting import Targeting
 from dqd.emitters.targeting.misses import PLACES, Misses
 from dqd.emitters.targeting.sizes import Sizes
 from dqd.runners.compiled import iterate
@@ -74,17 +73,6 @@ def test_any_number_of_measures(n, k):
 
 def test_a_grid_with_fewer_cells_than_branches():
     assert len(found(grid=dqd.Grid([-1], [1], [3]), score=lambda x: (x[0], x[1:2]), n=3).archive) == 3
-
-
-def test_a_tessellation_must_know_its_neighbourhood():
-    blind = type("Blind", (), {name: getattr(GRID, name) for name in dir(GRID) if name not in ("near", "widths")})
-    archive = Archive.empty(GRID, 6)
-    object.__setattr__(archive, "tessellation", blind())
-    emitter = Targeting()
-    state = emitter.init(jnp.zeros(6), 2, None)
-    told = dqd.Evaluation(jnp.zeros(1), jnp.zeros((1, 2)), jnp.zeros((1, 3, 6)))
-    with pytest.raises(TypeError, match="Blind has no methods near and widths"):
-        emitter.ask(state, archive, emitter.points(state, archive, None), told, emitter.noise(jax.random.key(0), 6, 2))
 
 
 CELLS = 61 * 67  # a size that nothing else has
