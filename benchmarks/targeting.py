@@ -1,12 +1,15 @@
 """Targeting beside CMA-MEGA on a handful of functions, at equal numbers of evaluations and of jacobians.
 
-    python benchmarks/targeting.py [--seeds 4] [--only arm,sphere] [--variant name=value,name=value ...]
+    python benchmarks/targeting.py [--seeds 4] [--only "arm,noisy"] [--most 80000] [--alone]
+    python benchmarks/targeting.py --alone --only arm --without emitter.CHASE=0     # another value of a constant
 
-CMA-MEGA is shown at the best of its step sizes for every function and every number of evaluations, targeting without
-any setting. All functions of one size share a compiled program.
+CMA-MEGA is shown at the best of its step sizes for every function and every number of evaluations; targeting has none.
+All functions of one size share a compiled program. `--without` names a constant of a module of dqd.emitters.targeting:
+which parts earn their place.
 """
 
 import argparse
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -158,19 +161,19 @@ class Field(dqd.Domain):
         return jax.lax.switch(self.number, self.scores, x)
 
 
-def scores(function: Function, field: Field, shape: tuple[int, ...], emitter, seeds: int) -> np.ndarray:
-    """QD-scores at EVALUATIONS, (seeds, 3)."""
+def scores(function: Function, field: Field, shape: tuple[int, ...], emitter, seeds: int, most: int) -> np.ndarray:
+    """QD-scores at EVALUATIONS up to `most`, (seeds, some)."""
+    marks = [count // BATCH for count in EVALUATIONS if count <= most]
     results = dqd.illuminate(
         field,
         emitter,
         dqd.Grid([-function.reach] * len(shape), [function.reach] * len(shape), shape),
         x0=jnp.asarray(function.x0),
-        iterations=EVALUATIONS[-1] // BATCH,
+        iterations=marks[-1],
         seeds=range(seeds),
         progress=False,
     )
-    rows = [count // BATCH - 1 for count in EVALUATIONS]
-    return np.stack([np.asarray(result.history["qd_score"])[rows] for result in results])
+    return np.stack([np.asarray(result.history["qd_score"])[np.array(marks) - 1] for result in results])
 
 
 def words(found: np.ndarray) -> str:
@@ -178,31 +181,44 @@ def words(found: np.ndarray) -> str:
 
 
 def compare(
-    functions: dict[str, Function], shape: tuple[int, ...], only: list[str], variants, seeds: int, rival: bool
+    functions: dict[str, Function], shape: tuple[int, ...], only: list[str], seeds: int, alone: bool, most: int
 ) -> None:
     programs = tuple(function.score for function in functions.values())
     for number, (name, function) in enumerate(functions.items()):
         if only and name not in only:
             continue
         field = Field(jnp.asarray(number), programs)
-        if rival:
-            every = [scores(function, field, shape, dqd.cma_mega(sigma), seeds) for sigma in SIGMAS]
+        if not alone:
+            every = [scores(function, field, shape, dqd.cma_mega(sigma), seeds, most) for sigma in SIGMAS]
             best = np.argmax([found.mean(0) for found in every], axis=0)
             chosen = np.stack([every[i][:, column] for column, i in enumerate(best)], axis=1)
-            print(f"{name:16s} {'CMA-MEGA, best':24s} {words(chosen)}", flush=True)
-        for title, emitter in variants.items():
-            print(f"{name:16s} {title:24s} {words(scores(function, field, shape, emitter, seeds))}", flush=True)
+            print(f"{name:16s} CMA-MEGA   {words(chosen)}", flush=True)
+        print(
+            f"{name:16s} targeting  {words(scores(function, field, shape, dqd.targeting(), seeds, most))}", flush=True
+        )
+
+
+def change(constant: str) -> None:
+    """`module.NAME=value` in dqd.emitters.targeting."""
+    place, value = constant.split("=")
+    module, name = place.split(".")
+    home = importlib.import_module(f"dqd.emitters.targeting.{module}")
+    setattr(home, name, type(getattr(home, name))(float(value)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--many", action="store_true", help="the functions with more measures")
-    arguments = parser.parse_args()
-    only = [name for name in arguments.only.split(",") if name]
-    functions, shape = (MANY, (10, 10, 10, 10)) if arguments.many else (FUNCTIONS, (100, 100))
-    compare(functions, shape, only, {"targeting": dqd.targeting()}, arguments.seeds, rival=True)
+    parser.add_argument("--only", default="", help="names of functions, with commas between")
+    parser.add_argument("--most", type=int, default=EVALUATIONS[-1], help="evaluations")
+    parser.add_argument("--alone", action="store_true", help="without CMA-MEGA")
+    parser.add_argument("--without", nargs="*", default=[], metavar="MODULE.NAME=VALUE")
+    given = parser.parse_args()
+    for constant in given.without:
+        change(constant)
+    only = [name for name in given.only.split(",") if name]
+    for functions, shape in ((FUNCTIONS, (100, 100)), (MANY, (10, 10, 10, 10))):
+        compare(functions, shape, only, given.seeds, given.alone, given.most)
 
 
 if __name__ == "__main__":

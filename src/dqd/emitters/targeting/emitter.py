@@ -14,7 +14,7 @@ on while it comes nearer: a chase, which is Gauss-Newton.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,8 @@ from dqd.emitters.targeting.sizes import Sizes
 from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
+
+T = TypeVar("T")
 
 NEAR_EDGE = 0.45  # of a cell from its middle, at most: where hard shots aim
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
@@ -153,7 +155,8 @@ class Targeting:
     def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
         assert evaluation.jacobian is not None
         theta = points.solutions[0]
-        jacobian = jnp.where(usable(points, evaluation)[0], evaluation.jacobian[0], 0)
+        fine = usable(points, evaluation)[0] & jnp.isfinite(jnp.sum(evaluation.jacobian[0] ** 2))
+        jacobian = jnp.where(fine, evaluation.jacobian[0], 0)
         widths = neighbourhood(archive.tessellation).widths(evaluation.measures[0])
         room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
         return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
@@ -180,9 +183,11 @@ class Targeting:
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
         sizes = sizes.with_steps(improvement, drawn["climbed"], drawn["ascent"], drawn["kicked"], drawn["kick"])
 
+        sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
         start = starts.next_start(archive, misses, gains, drawn["start"])
         chase = drawn["chase"]
-        chases = (chase.left > 0) & jnp.isneginf(archive.objective[chase.goal])
+        followed = (chase.left > 0) & jnp.isneginf(archive.objective[chase.goal])
+        chases = followed & jnp.all(jnp.isfinite(drawn["walk"]))
         elite = jnp.where(archive.count > 0, archive.solutions[start.cell], state.theta)
         return replace(
             state,
@@ -196,3 +201,8 @@ class Targeting:
 
     def restarts(self, state: TargetingState) -> dict[str, Array]:
         return {}
+
+
+def _unless_lost(learnt: T, before: T) -> T:
+    """What was learnt, number by number, but for what an overflow spoilt."""
+    return jax.tree.map(lambda new, old: jnp.where(jnp.isfinite(new), new, old), learnt, before)

@@ -19,6 +19,7 @@ from dqd.types import pytree
 SAMPLED = 64  # elites among which one is chosen; the archive is never scanned
 HOPELESS = 1e-6
 GOOD = 0.5  # how much a standard deviation of the objective counts, in powers of e of hope
+ANY = 0.5  # share of polished elites that are any, not the one most ahead of its neighbours
 LEAST = 0.05  # share of iterations that explore, and that polish, at least
 
 
@@ -54,7 +55,7 @@ def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, 
     hopeful = jnp.argmax(jnp.log(hope) + GOOD * standard + drawn["gumbel"])
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
     useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
-    polished = jnp.where(drawn["any"] < 0.5, SAMPLED - 1, useful)
+    polished = jnp.where(drawn["any"] < ANY, SAMPLED - 1, useful)
     return Start(elites[jnp.where(explores, hopeful, polished)], explores)
 
 

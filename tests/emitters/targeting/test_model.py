@@ -1,0 +1,73 @@
+"""Steps that arrive, and steps that move no measure."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dqd.emitters.targeting.model import LocalModel
+from dqd.emitters.targeting.room import Room
+from dqd.emitters.targeting.solve import solve
+
+pytestmark = pytest.mark.x64
+random = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_systems_are_solved(k):
+    factors = random.normal(size=(4, k, k + 2))
+    matrix, right = factors @ factors.transpose(0, 2, 1), random.normal(size=(4, k))
+    np.testing.assert_allclose(solve(matrix, right), np.linalg.solve(matrix, right[..., None])[..., 0], rtol=1e-9)
+
+
+def model(k=3, n=20, room=None):
+    gradient, rows = random.normal(size=n), random.normal(size=(k, n))
+    return LocalModel.of(jnp.asarray(gradient), jnp.asarray(rows), room), gradient, rows
+
+
+def test_the_shortest_step_is_that_of_the_pseudo_inverse():
+    local, gradient, rows = model()
+    z = random.normal(size=(7, 3))
+    steps = local.shortest(jnp.asarray(z))
+    np.testing.assert_allclose(steps, z @ np.linalg.pinv(rows).T, atol=1e-5)
+    np.testing.assert_allclose(local.squared_length(z), np.sum(np.square(steps), axis=1), rtol=1e-4)
+    np.testing.assert_allclose(steps @ gradient, z @ np.asarray(local.slope), atol=1e-4)
+
+
+def test_what_is_left_of_the_gradient_moves_no_measure_and_climbs():
+    local, gradient, rows = model()
+    np.testing.assert_allclose(rows @ local.free, 0, atol=1e-9)
+    assert gradient @ local.free > 0
+
+
+def test_nearly_collinear_measures_leave_nothing_but_rounding():
+    direction, gradient = random.normal(size=(2, 30))
+    rows = jnp.asarray(np.stack([direction, direction + 1e-2 * gradient]))
+    assert not LocalModel.of(gradient @ rows.T @ rows, rows, None).free.any()
+
+
+def test_without_a_jacobian_steps_are_none():
+    local = LocalModel.of(jnp.zeros(5), jnp.zeros((2, 5)), None)
+    assert not local.shortest(jnp.ones((3, 2))).any()
+    assert np.isfinite(np.asarray(local.squared_length(jnp.ones((3, 2))))).all()
+
+
+def test_at_a_wall_the_other_coordinates_take_over():
+    room = Room(jnp.full(20, -0.3).at[3].set(0), jnp.full(20, 0.4).at[::5].set(0))
+    local, _, rows = model(room=room)
+    aims = jnp.asarray(2 * random.normal(size=(50, 3)))
+    steps = np.asarray(local.shortest(aims))
+    assert (steps >= room.down).all()
+    assert (steps <= room.up).all()
+    missed = np.linalg.norm(steps @ rows.T - aims, axis=1)
+    clipped = np.linalg.norm(np.clip(aims @ np.linalg.pinv(rows).T, room.down, room.up) @ rows.T - aims, axis=1)
+    assert (clipped > 1e-2).mean() > 0.5  # the walls do matter
+    assert np.median(missed) < 1e-4
+    assert missed.mean() < clipped.mean() / 4
+
+
+def test_the_climb_leaves_walls_alone():
+    room = Room(jnp.full(20, -1.0), jnp.zeros(20))
+    local, _, rows = model(room=room)
+    np.testing.assert_allclose(rows @ local.free, 0, atol=1e-9)
+    free, plain = np.asarray(local.free), np.asarray(model()[0].free)
+    assert np.maximum(free, 0).sum() < np.maximum(plain, 0).sum()
