@@ -138,10 +138,14 @@ class TorchEvaluator:
         rows = rows.clone() if rows.is_inference() else rows  # those can neither be watched nor differentiated
         if not len(rows):
             return rows.new_zeros(0), rows.new_zeros(0, 0), rows.new_zeros(0, 0, rows.shape[-1])
-        with modes.explained(len(rows), self.chunk, self.batched):
-            if len(rows) <= (self.chunk or len(rows)):
+        most = min(len(rows), self.chunk or len(rows))
+        try:
+            if most == len(rows):
                 return evaluate(rows)
-            parts = [evaluate(part) for part in rows.split(self.chunk)]
+            parts = [evaluate(part) for part in rows.split(most)]
+        except Exception as error:
+            modes.explain(error, most, self.batched)
+            raise
         return tuple(map(torch.cat, zip(*parts, strict=True)))
 
     def _scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -52,10 +52,11 @@ def to_torch(array: Any, device: Any, copy: bool = False) -> Tensor:
 
     if is_tensor(array):
         return array.to(device, copy=copy)
-    if not isinstance(array, np.ndarray) and on_one_gpu(torch.empty(0, device=device), array):
+    plain = type(array) is np.ndarray
+    if not plain and on_one_gpu(torch.empty(0, device=device), array):
         tensor = torch.from_dlpack(array)
         return tensor.clone() if copy else tensor
-    values = to_numpy(array)
+    values = array if plain else to_numpy(array)
     return torch.from_numpy(values.copy() if copy or not values.flags.writeable else values).to(device)
 
 

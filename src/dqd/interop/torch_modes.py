@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dqd.inputs.evaluator import MisuseError
@@ -64,29 +63,20 @@ def overwriting() -> MisuseError:
     return MisuseError(OVERWRITING)
 
 
-@contextlib.contextmanager
-def explained(rows: int, chunk: int | None, batched: bool) -> Iterator[None]:
-    """Errors of torch in words that say what to do."""
+def explain(error: Exception, rows: int, batched: bool) -> None:
+    """Raise what torch says in words that tell what to do; what the function itself says gets a note."""
     import torch
 
-    try:
-        yield
-    except torch.cuda.OutOfMemoryError as error:
-        most = min(rows, chunk or rows)
+    if isinstance(error, torch.cuda.OutOfMemoryError):
         raise MemoryError(
-            f"torch ran out of memory with {most} solutions in one forward; give torch_evaluator fewer, such as "
-            f"chunk={max(1, most // 2)}, or let JAX take less: XLA_PYTHON_CLIENT_PREALLOCATE=false"
+            f"torch ran out of memory with {rows} solutions in one forward; give torch_evaluator fewer, such as "
+            f"chunk={max(1, rows // 2)}, or let JAX take less: XLA_PYTHON_CLIENT_PREALLOCATE=false"
         ) from error
-    except RuntimeError as error:
-        for sign, words in SIGNS.items():
-            if sign in str(error):
-                raise MisuseError(words) from error
+    for sign, words in SIGNS.items():
+        if isinstance(error, RuntimeError) and sign in str(error):
+            raise MisuseError(words) from error
+    if not isinstance(error, MisuseError):
         error.add_note(GIVEN[batched])
-        raise
-    except (IndexError, TypeError, ValueError) as error:
-        if not isinstance(error, MisuseError):
-            error.add_note(GIVEN[batched])
-        raise
 
 
 # What the function uses -----------------------------------------------------------------------------------------------
