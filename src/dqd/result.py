@@ -84,8 +84,17 @@ class Result(Snapshot, Archived):
 
     def to_numpy(self, solutions: bool = True) -> SavedArchive:
         """The archive with its settings and metrics, as `dqd.load` reads them from disk."""
-        config = {**self._config(), "summary": self.summary()}
-        return dataclasses.replace(self.archive.to_numpy(solutions), config=config, metrics=list(self.rows(ROWS)))
+        saved, config = self.archive.to_numpy(solutions), {**self._config(), "summary": self.summary()}
+        return dataclasses.replace(saved, config=config, metrics=list(self.rows(ROWS)), timings=self._timings())
+
+    def _timings(self) -> list[dict[str, float]]:
+        """What was spent at the beginning and at the end; a loop of one's own has no clock."""
+        spent: dict[str, tuple[float, float]] = {
+            "evaluations": (self.search.emitter.initial_population, self.evaluations)
+        }
+        spent |= {"seconds": (0, self.seconds)} if self.seconds else {}
+        ends = ((0, 0), (1, self.iterations))
+        return [{"iteration": iteration, **{name: each[i] for name, each in spent.items()}} for i, iteration in ends]
 
     def save(
         self,

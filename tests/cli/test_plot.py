@@ -52,6 +52,7 @@ def test_a_picture_is_written(runs, tmp_path, monkeypatch, arguments):
         (["mega", "--kind", "parallel"], 1, ["expected one run, got 2"]),
         (["mega/one", "--labels", "a"], 1, ["labels", "each of the 2 measures"]),
         (["elites.csv", "--kind", "curves"], 1, ["runs with metrics"]),
+        (["mega", "--kind", "curves", "--against", "seconds"], 1, ["not known how many seconds"]),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(runs, tmp_path, monkeypatch, arguments, code, words):

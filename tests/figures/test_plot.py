@@ -19,10 +19,10 @@ from dqd.tessellations import kinds
 PNG = b"\x89PNG"
 
 
-def with_metrics(rows, **options):
+def with_metrics(rows, timings=(), **options):
     saved = archive(**options)
     fields = ("cell", "objective", "measures", "solutions", "found", "tessellation")
-    return SavedArchive(*(getattr(saved, name) for name in fields), config=config(), metrics=rows)
+    return SavedArchive(*(getattr(saved, name) for name in fields), config=config(), metrics=rows, timings=timings)
 
 
 @pytest.mark.parametrize("shape", [(9,), (5, 4), (4, 3, 2), (3, 2, 2, 3), (2,) * 7])
@@ -100,6 +100,24 @@ def test_trials_of_other_steps_meet_where_all_have_values():
     (line,) = dqd.plot.curves(trials).lines
     assert (line.get_xdata()[0], line.get_xdata()[-1]) == (1, 40)
     np.testing.assert_allclose(line.get_ydata(), 2 * line.get_xdata())
+
+
+def test_curves_go_against_evaluations_and_seconds(results):
+    result = results[0]
+    (line,) = dqd.plot.curves(result, against="evaluations").lines
+    assert line.get_xdata().tolist() == [4, 8, 12, 16]  # four of each iteration
+    (line,) = dqd.plot.curves(result, against="seconds").lines
+    np.testing.assert_allclose(line.get_xdata(), result.seconds * np.arange(1, 5) / 4)
+    known = [{"iteration": i, "seconds": float(i**2), "evaluations": 100 + 36 * i} for i in (10, 20, 40)]
+    rows = [{"iteration": i, "qd_score": 1.0 * i} for i in (5, 15, 40)]
+    (line,) = dqd.plot.curves(with_metrics(rows, known), against="evaluations").lines
+    assert line.get_xdata().tolist() == [280, 640, 1540]
+    (line,) = dqd.plot.curves(with_metrics(rows, known), against="seconds").lines
+    assert line.get_xdata().tolist() == [0, 250, 1600]
+    with pytest.raises(ValueError, match="not known how many seconds"):
+        dqd.plot.curves(with_metrics(rows), against="seconds")
+    with pytest.raises(ValueError, match="unknown axis 'steps'"):
+        dqd.plot.curves(result, against="steps")
 
 
 def test_the_ccdf_counts_all_cells():

@@ -27,6 +27,9 @@ def plot(
         list[str] | None, typer.Option(metavar="NAME", help="Name of a measure; once for each, in their order.")
     ] = None,
     metric: Annotated[str, typer.Option(metavar="|".join(METRICS), help="What curves show.")] = "qd_score",
+    against: Annotated[
+        str, typer.Option(metavar="iteration|evaluations|seconds", help="What curves go against.")
+    ] = "iteration",
     title: Annotated[str | None, typer.Option(help="Above the picture.")] = None,
     cmap: Annotated[str | None, typer.Option(metavar="NAME", help="Colours, by a name that matplotlib knows.")] = None,
     vmin: Annotated[float | None, typer.Option(help="Objective at the lower end of the colours.")] = None,
@@ -44,10 +47,10 @@ def plot(
     with explained(FAILURE):
         from dqd.figures import draw
 
-        limits = {"vmin": vmin, "vmax": vmax}
-        given = {"labels": labels, "title": title, "cmap": cmap, **({} if kind == "curves" else limits)}
+        special = {"metric": metric, "against": against} if kind == "curves" else {"vmin": vmin, "vmax": vmax}
+        given = {"labels": labels, "title": title, "cmap": cmap, **special}
         options = {name: value for name, value in given.items() if value is not None}
-        draw.save(_drawn(kind, groups, metric, options), out)
+        draw.save(_drawn(kind, groups, options), out)
     typer.echo(f"picture: {out}")
 
 
@@ -64,13 +67,13 @@ def _archives(place: Path) -> dict[str, SavedArchive]:
     return found
 
 
-def _drawn(kind: str, groups: dict[str, dict[str, SavedArchive]], metric: str, options: dict[str, Any]) -> Any:
+def _drawn(kind: str, groups: dict[str, dict[str, SavedArchive]], options: dict[str, Any]) -> Any:
     from dqd.figures import plot as plots
 
     if kind in LINES:
         lines: Any = {name: list(archives.values()) for name, archives in groups.items()}
         runs = lines if len(lines) > 1 else next(iter(lines.values()))
-        return plots.curves(runs, metric, **options) if kind == "curves" else plots.ccdf(runs, **options)
+        return (plots.curves if kind == "curves" else plots.ccdf)(runs, **options)
     archives = {name: each for group in groups.values() for name, each in group.items()}
     if len(archives) > 1 and kind == "map":
         return plots.maps(archives, **options)

@@ -237,13 +237,4 @@ class _Cache:
 
 
 def _curves(checkpoint: Checkpoint) -> dict[str, Any]:
-    timed = any(name.endswith(record.TIMINGS) for name in checkpoint.manifest["files"])
-    timings = [_of_seed(row, checkpoint) for row in checkpoint.lines(record.TIMINGS)] if timed else []
-    return describe.curves(checkpoint.lines(record.METRICS), timings)
-
-
-def _of_seed(row: dict[str, Any], checkpoint: Checkpoint) -> dict[str, Any]:
-    """A line of timings, which has lists for several seeds, with the numbers of one of them."""
-    seeds = checkpoint.manifest["config"].get("seeds") or []
-    index = [f"seed-{seed}" for seed in seeds].index(checkpoint.part) if checkpoint.part else 0
-    return {name: value[index] if isinstance(value, list) else value for name, value in row.items()}
+    return describe.curves(checkpoint.lines(record.METRICS), checkpoint.timings())

@@ -59,7 +59,7 @@ def show(source: Archived, *, solutions: bool = True, height: int = 820) -> Page
     run = describe.alone(archive, type(source).__name__)
     if not solutions:
         run["archive"]["numbers"] = None
-    about = {"run": run, "curves": describe.curves(archive.metrics, []), "views": []}
+    about = {"run": run, "curves": describe.curves(archive.metrics, archive.timings), "views": []}
     made = Page(page.build(words.finite(about), arrays), height)
     if not in_notebook():
         path = made.save(Path(tempfile.mkdtemp(prefix="dqd-")) / "page.html")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+Rows = Sequence[Mapping[str, Any]]
 LEVEL = 0.95  # of the intervals
 RESAMPLES = 2000
 POINTS = 200  # where trials have no steps in common, and of thresholds
@@ -26,23 +27,35 @@ class Line:
     trials: int
 
 
-def progress(name: str, trials: Sequence[Sequence[Mapping[str, Any]]], metric: str) -> Line:
-    """A metric over the iterations that all trials have; a trial is its lines of metrics."""
-    columns = [_columns(rows, metric) for rows in trials]
-    steps = [iteration for iteration, _ in columns]
+def progress(name: str, trials: Sequence[tuple[Rows, Rows]], metric: str, against: str = "iteration") -> Line:
+    """A metric over what all trials have gone through; a trial is its lines of metrics and of timings."""
+    columns = [(spent(timings, against, x), y) for rows, timings in trials for x, y in [_columns(rows, metric)]]
+    steps = [x for x, _ in columns]
     if not all(len(each) for each in steps):
         raise ValueError("curves: expected runs with metrics, got one without; files that were exported have none")
     x = steps[0]
     if not all(np.array_equal(x, each) for each in steps):
         first, last = max(each[0] for each in steps), min(each[-1] for each in steps)
         x = np.linspace(first, max(first, last), POINTS)
-    values = np.array([np.interp(x, iteration, heights) for iteration, heights in columns])
+    values = np.array([np.interp(x, *each) for each in columns])
     return Line(name, name, x, values.mean(axis=0), *band(values), trials=len(values))
 
 
-def _columns(rows: Sequence[Mapping[str, Any]], metric: str) -> tuple[np.ndarray, np.ndarray]:
-    known = [row for row in rows if row.get(metric) is not None]
-    return tuple(np.array([row[column] for row in known], np.float64) for column in ("iteration", metric))  # type: ignore[return-value]
+def spent(timings: Rows, name: str, iteration: np.ndarray) -> np.ndarray:
+    """Evaluations or seconds at these iterations: between two lines of timings, or on the way of the nearest two."""
+    if name == "iteration":
+        return iteration
+    x, y = _columns(timings, name)
+    if len(x) < 2:
+        raise ValueError(f"curves: it is not known how many {name} the iterations of a run took; leave against out")
+    i = np.clip(np.searchsorted(x, iteration), 1, len(x) - 1)
+    return np.maximum(y[i - 1] + (y[i] - y[i - 1]) * (iteration - x[i - 1]) / (x[i] - x[i - 1]), 0)
+
+
+def _columns(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Iterations, and a column beside them, of the rows that have it."""
+    known = [row for row in rows if row.get(name) is not None]
+    return np.array([row["iteration"] for row in known], float), np.array([row[name] for row in known], float)
 
 
 def ccdf(name: str, trials: Sequence[tuple[np.ndarray, int]], thresholds: np.ndarray) -> Line:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Labels = Sequence[str] | None
 Runs = Any  # one run, a sequence of trials (such as Results), or a dictionary of either, by the names of lines
 SEVERAL = 6  # measures; a triangle of more pairs is too small to read
+AGAINST = ("iteration", "evaluations", "seconds")
 AXES = {"qd_score": "QD-score", "coverage": "coverage, %", "best": "best objective", "mean": "mean objective"}
 
 
@@ -141,24 +142,32 @@ def maps(
 
 
 def curves(
-    runs: Runs, metric: str = "qd_score", *, ax: Axes | None = None, title: str | None = None, cmap: Any = None
+    runs: Runs,
+    metric: str = "qd_score",
+    *,
+    against: str = "iteration",
+    ax: Axes | None = None,
+    title: str | None = None,
+    cmap: Any = None,
 ) -> Axes:
     """How a metric went: the mean over trials, and the bootstrap 95 % interval of that mean.
 
     Args:
         runs: a run, or a sequence of trials such as `Results`, for one line; a dictionary of these by name for several.
         metric: "qd_score", "coverage", "best" or "mean".
+        against: "iteration", "evaluations" or "seconds". A run on disk knows them at many times, a result at its two
+            ends, between which a straight line is taken.
         cmap: a matplotlib colour map for the lines instead of our colours.
     """
     check_known("metric", metric, METRICS)
+    check_known("axis", against, AGAINST)
+    groups = {name: [each.to_numpy(solutions=False) for each in trials] for name, trials in _groups(runs).items()}
     drawn = [
-        means.progress(name, [each.to_numpy(solutions=False).metrics for each in trials], metric)
-        for name, trials in _groups(runs).items()
+        means.progress(name, [(each.metrics, each.timings) for each in trials], metric, against)
+        for name, trials in groups.items()
     ]
     with _axes(ax, height=0.7 * draw.WIDTH) as axes:
-        draw.lines(
-            drawn, axes, x_label="iteration", y_label=AXES[metric], title=title, colors=_colors(cmap, len(drawn))
-        )
+        draw.lines(drawn, axes, x_label=against, y_label=AXES[metric], title=title, colors=_colors(cmap, len(drawn)))
     return axes
 
 

@@ -214,9 +214,9 @@ class Checkpoints:
     def _count(self, done: int, state: SearchState) -> None:
         """What was spent until now, beside the seconds; of several seeds a list."""
         if self.timings and self.timings[-1]["iteration"] == done:
-            evaluations, restarted = state.tally.each(), self.search.emitter.restarts
-            by_reason = (jax.vmap(restarted) if evaluations.ndim else restarted)(state.emitter)
-            restarts = sum(map(np.asarray, by_reason.values()), np.zeros_like(evaluations))
+            evaluations, count = state.tally.each(), self.search.emitter.restarts
+            reasons = (count if evaluations.ndim == 0 else jax.vmap(count))(state.emitter)
+            restarts = sum(map(np.asarray, reasons.values()), np.zeros_like(evaluations))
             self.timings[-1] |= {"evaluations": evaluations.tolist(), "restarts": restarts.tolist()}
 
     def _snapshot(self, state: SearchState, history: History, stopped: str | None) -> Snapshot | Snapshots:

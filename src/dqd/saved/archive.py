@@ -38,6 +38,7 @@ class SavedArchive(Archived):
     qd_score_offset: float = 0.0
     config: Mapping[str, Any] = field(default_factory=dict)  # of the run, if it was read from one
     metrics: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    timings: Sequence[Mapping[str, Any]] = field(default_factory=list)  # seconds and evaluations at some iterations
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.qd_score_offset):

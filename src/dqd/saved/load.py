@@ -25,13 +25,13 @@ def load(path: Source) -> SavedArchive:
     if folder.is_dir():
         run = record.read(path)
         offset = run.config.get("qd_score_offset", 0.0)
-        return _archive(path, {"qd_score_offset": offset, **run.arrays}, run.config, run.metrics)
+        return _archive(path, {"qd_score_offset": offset, **run.arrays}, run)
     if not Path(path).exists():
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such run or file")
     return _archive(path, _reader(path)(path))
 
 
-def _archive(path: Source, arrays: Mapping[str, Any], config: Any = None, metrics: Any = None) -> SavedArchive:
+def _archive(path: Source, arrays: Mapping[str, Any], run: record.Record | None = None) -> SavedArchive:
     missing = [name for name in ("cell", "objective", "measures") if name not in arrays]
     if missing:
         raise UnreadableError(path, f"{', '.join(missing)} missing", "expected an archive that dqd wrote")
@@ -44,8 +44,9 @@ def _archive(path: Source, arrays: Mapping[str, Any], config: Any = None, metric
             found=arrays.get("found"),
             tessellation=kinds.from_arrays(arrays),
             qd_score_offset=_floats(arrays.get("qd_score_offset", 0.0))[0],
-            config=config or {},
-            metrics=metrics or [],
+            config=run.config if run else {},
+            metrics=run.metrics if run else [],
+            timings=run.timings if run else [],
         )
     except (ValueError, TypeError, OverflowError, IndexError) as error:
         raise UnreadableError(path, str(error), "expected an archive that dqd wrote") from None

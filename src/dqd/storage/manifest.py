@@ -72,6 +72,15 @@ class Checkpoint:
     def lines(self, name: str) -> list[dict[str, Any]]:
         return load_jsonl(self.path(name))
 
+    def timings(self) -> list[dict[str, Any]]:
+        """What had been spent when, if that is known. Lists have a number for each seed: this one's is taken."""
+        if TIMINGS not in self.manifest["files"]:
+            return []
+        seeds = [f"seed-{seed}" for seed in self.manifest["config"].get("seeds") or ()]
+        index = seeds.index(self.part) if self.part else 0
+        lines = self.lines(TIMINGS)
+        return [{name: each[index] if isinstance(each, list) else each for name, each in row.items()} for row in lines]
+
     def arrays(self, name: str = ARCHIVE, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """The arrays of a file, or those of some names that are there."""
         return load_safetensors(self.path(name), only)

@@ -22,7 +22,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,6 +54,7 @@ class Record:
     metrics: list[dict[str, float]]
     arrays: dict[str, np.ndarray]
     step: int = 0  # iterations done
+    timings: list[dict[str, float]] = field(default_factory=list)  # what had been spent when
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -65,7 +66,8 @@ def read(folder: str | os.PathLike[str]) -> Record:
 
 
 def record_of(checkpoint: Checkpoint) -> Record:
-    return Record(checkpoint.config, checkpoint.lines(METRICS), checkpoint.arrays(), checkpoint.step)
+    lines, arrays = checkpoint.lines(METRICS), checkpoint.arrays()
+    return Record(checkpoint.config, lines, arrays, checkpoint.step, checkpoint.timings())
 
 
 def newest(folder: str | os.PathLike[str], use: Callable[[Checkpoint], T]) -> T:

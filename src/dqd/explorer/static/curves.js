@@ -79,9 +79,9 @@ export class Curves {
   show({ metrics, timings, counts }) {
     this.spent = { evaluations: counts, seconds: timings };
     this.series = METRICS.filter(([name]) => metrics[name]).map(([name, title]) => [title, metrics.iteration, metrics[name]]);
-    if (counts.iteration?.length > 1) this.series.push(["restarts", counts.iteration, counts.restarts]);
+    if (counts.restarts?.length > 1) this.series.push(["restarts", counts.iteration, counts.restarts]);
     for (const button of this.buttons)
-      button.disabled = button.value !== "iteration" && !(this.spent[button.value].iteration?.length > 1);
+      button.disabled = button.value !== "iteration" && !(this.spent[button.value][button.value]?.length > 1);
     this.element.hidden = !(metrics.iteration?.length > 1);
     if (!this.element.hidden) this.draw();
   }
