@@ -35,16 +35,24 @@ def test_every_entry_is_a_page() -> None:
     assert [entry for entry in entries() if not any(fnmatch(page, entry) for page in pages())] == []
 
 
-def test_the_library_says_what_troubleshooting_quotes() -> None:
-    """Figures apart: a quoted message is compared in the pieces between them."""
-    files = ("search/health.py", "domains/check_jacobian.py")
+def unsaid(quoted: list[str], *files: str) -> list[str]:
+    """Pieces of the quoted messages, figures apart, that are in none of the source files."""
     source = "".join((ROOT / "src/dqd" / name).read_text() for name in files)
     said = re.sub(r'"\s*f?"', "", source)  # strings that stand side by side are one
+    pieces = [piece.strip(" .") for words in quoted for piece in re.split(r"[\d,.]+%?|measure 1|runs/demo/", words)]
+    return [piece for piece in pieces if piece not in said]
+
+
+def test_the_library_says_what_troubleshooting_quotes() -> None:
     quoted = re.findall(r"^> (.*)$", TROUBLE, re.MULTILINE)
     quoted += re.findall(r"^\| `([^`]+)` \|", TROUBLE.split("## Gradients")[1], re.MULTILINE)
     assert len(quoted) > 10
-    pieces = [piece.strip() for words in quoted for piece in re.split(r"[\d,]+%?|measure 1", words)]
-    assert [piece for piece in pieces if piece not in said] == []
+    assert unsaid(quoted, "search/health.py", "domains/check_jacobian.py") == []
+
+
+def test_the_demo_says_what_the_readme_quotes() -> None:
+    (words,) = re.findall(r"^An arm of.*?(?=^```)", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert unsaid(words.splitlines(), "cli/demo.py") == []
 
 
 def test_the_programs_of_troubleshooting_run(capsys: pytest.CaptureFixture[str]) -> None:
