@@ -98,14 +98,21 @@ def directive(name: str) -> list[str]:
 def docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain: words in backticks are code, and so is what stands by itself further in."""
     shown: list[str] = []
-    code = False  # from the first indented line after a blank one, until a line that is not
+    code = example = False  # what stands further in after a blank line; what begins with >>>
     for line in lines:
         stands_apart = line.startswith("    ") and shown[-1:] == [""]
         if stands_apart and not code:
             shown += ["::", ""]
         code = stands_apart or (code and (not line or line.startswith("    ")))
-        shown.append(line if code else re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line))
+        example = line.startswith(">>>") or (example and bool(line))
+        shown.append(line if code or example else prose(line))
     lines[:] = shown
+
+
+def prose(line: str) -> str:
+    """Bars mean nothing by themselves, and backticks mean code."""
+    parts = re.split(r"(?<!`)`([^`]+)`(?!`)", line)  # words, code, words, ...
+    return "".join(f"``{part}``" if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
 
 
 def setup(app: Any) -> None:
