@@ -76,7 +76,8 @@ def reference(names: str) -> str:
     """Directives for every public name, in the sections of api.md."""
     lines: list[str] = []
     for section in names.split("\n## ")[1:]:
-        found = [name for name in re.findall(r"^\| `dqd\.(\w+)", section, re.MULTILINE) if name in dqd.__all__]
+        cells = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+        found = [name for cell in cells for name in re.findall(r"`dqd\.(\w+)", cell) if name in dqd.__all__]
         if found:
             title = section.splitlines()[0]
             lines += ["", title, "-" * len(title), ""] + [line for name in found for line in directive(name)]
@@ -98,16 +99,29 @@ def directive(name: str) -> list[str]:
 def docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain: words in backticks are code, and so is what stands by itself further in."""
     shown: list[str] = []
-    code = False  # from the first indented line after a blank one, until a line that is not
+    code = example = False  # what stands further in after a blank line; what begins with >>>
     for line in lines:
         stands_apart = line.startswith("    ") and shown[-1:] == [""]
         if stands_apart and not code:
             shown += ["::", ""]
         code = stands_apart or (code and (not line or line.startswith("    ")))
-        shown.append(line if code else re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line))
+        example = line.startswith(">>>") or (example and bool(line))
+        shown.append(line if code or example else prose(line))
     lines[:] = shown
+
+
+def prose(line: str) -> str:
+    """Bars mean nothing by themselves, and backticks mean code."""
+    parts = re.split(r"(?<!`)`([^`]+)`(?!`)", line)  # words, code, words, ...
+    return "".join(f"``{part}``" if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts))
+
+
+def signature(app: Any, what: str, name: str, thing: Any, options: Any, given: str, answer: str) -> tuple[str, str]:
+    """A default that is made anew for everybody has no value to show."""
+    return given and given.replace("<factory>", "..."), answer
 
 
 def setup(app: Any) -> None:
     app.connect("source-read", read_source)
+    app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon, which indents
