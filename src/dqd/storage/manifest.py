@@ -76,10 +76,8 @@ class Checkpoint:
         """What had been spent when, if that is known. Lists have a number for each seed: this one's is taken."""
         if TIMINGS not in self.manifest["files"]:
             return []
-        seeds = [f"seed-{seed}" for seed in self.manifest["config"].get("seeds") or ()]
-        index = seeds.index(self.part) if self.part else 0
-        lines = self.lines(TIMINGS)
-        return [{name: each[index] if isinstance(each, list) else each for name, each in row.items()} for row in lines]
+        own = list(self.manifest["summary"]).index(self.part) if self.part else 0
+        return [_of_seed(row, own) for row in self.lines(TIMINGS)]
 
     def arrays(self, name: str = ARCHIVE, only: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """The arrays of a file, or those of some names that are there."""
@@ -167,3 +165,9 @@ def write_step(
 def to_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
     """One JSON object per line."""
     return "".join(json.dumps(plain(dict(row))) + "\n" for row in rows).encode()
+
+
+def _of_seed(row: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """A line with one number where there is a list of them, one for each seed."""
+    parts = {name: value[index : index + 1] if isinstance(value, list) else [value] for name, value in row.items()}
+    return {name: part[0] for name, part in parts.items() if part}
