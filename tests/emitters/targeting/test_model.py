@@ -54,7 +54,7 @@ def test_without_a_jacobian_steps_are_none():
 def test_at_a_wall_the_other_coordinates_take_over():
     room = Room(jnp.full(20, -0.3).at[3].set(0), jnp.full(20, 0.4).at[::5].set(0))
     local, _, rows = model(room=room)
-    aims = jnp.asarray(2 * random.normal(size=(50, 3)))
+    aims = jnp.asarray(random.uniform(room.down, room.up, (50, 20)) @ rows.T)  # all of them can be reached
     steps = np.asarray(local.shortest(aims))
     assert (steps >= room.down).all()
     assert (steps <= room.up).all()

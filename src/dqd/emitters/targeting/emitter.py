@@ -26,7 +26,7 @@ from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
-from dqd.emitters.targeting.sizes import Sizes
+from dqd.emitters.targeting.sizes import WIDEST, Sizes
 from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
@@ -62,6 +62,18 @@ class TargetingState:
     chase: Chase
     gains: Array  # (2,) what an iteration that polishes, and one that explores, lately gained
     bounds: Bounds
+
+
+@pytree
+class Sideways:
+    """What branches do in the null space: climb what is left of the gradient, and jump along a random direction."""
+
+    climb: Array  # (b,) step sizes
+    jump: Array  # (b,) lengths
+    climbed: Array  # (b,) shots at elites that do, from which the size is learnt
+    ascent: Array  # (b,) logarithms drawn for them
+    kicked: Array  # (b,) the same for jumps
+    kick: Array  # (b,)
 
 
 @pytree
@@ -104,53 +116,63 @@ class Targeting:
         shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
         shots, chases = self._chasing(state.chase, view, shots)
 
-        # Aim: the middle of an open cell; the better corner of an elite's; the near edge if the shot is hard.
-        uniform = noise["uniform"]
-        target, middle = view.cells[shots.place], view.middles[shots.place]
-        inside = INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
-        far = model.squared_length(middle) > sizes.radius**2
-        hard = shots.is_open & (shots.spare | far | (state.misses.of(target) > 0))
-        edge = NEAR_EDGE * uniform[0][:, None]
-        aim = jnp.where(shots.is_open[:, None], middle, middle + inside)
-        aim = jnp.where(hard[:, None], jnp.clip(0, middle - edge, middle + edge), aim)
+        target = view.cells[shots.place]
+        middle, hard, aim = self._aims(state, view, model, sizes, shots, noise["uniform"])
+        steps, sideways = self._sideways(model, sizes, free, shots.is_open, hard, noise)
+        solutions = theta + model.shortest(aim) + steps
+
         away = jnp.max(jnp.maximum(jnp.abs(middle[0]) - NEAR_EDGE, 0))
         follow = state.explores & hard[0] & (~chases | (away < NEARER * state.chase.away))
-
-        steps = model.shortest(aim)
-
-        # In the null space: climb, and take a random step.
-        ascent, kick = noise["normal"] + jnp.stack([sizes.ascent, sizes.kick])[:, None]
-        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
-        climbs = (free > 0) & ~hard
-        climb = jnp.where(climbs, jnp.exp(jnp.where(shots.is_open, jnp.minimum(ascent, on_the_way), ascent)), 0)
-        kicked = ~shots.is_open & (uniform[1] < KICKED)
-        side = 2 * uniform[2] - 1
-        wild = hard & (uniform[1] < WILD) & (jnp.arange(self.branches) > 0)  # the first may be followed
-        jump = model.cell * jnp.sign(side) * jnp.where(wild, 1000 ** jnp.abs(side), jnp.where(kicked, jnp.exp(kick), 0))
-        random = model.in_null_space(noise["direction"])
-        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
-
-        sideways = matmul(jnp.stack([climb, jump], axis=1), jnp.stack([model.free, random]))
-        solutions = theta + steps + sideways
         left = jnp.where(chases, state.chase.left - 1, CHASE)
+        squared = model.squared_length(aim)
         drawn = {
             "target": target,
             "open": shots.is_open,
             "fair": shots.is_open & ~hard,
             "close": jnp.all(jnp.abs(aim) <= CLOSE, axis=1),
-            "climbed": climbs & ~shots.is_open,
-            "ascent": ascent,
-            "kicked": kicked,
-            "kick": kick,
+            "sideways": sideways,
             "rise": view.stored[shots.place] - objective,
-            "linear": matmul(aim, model.slope) + climb * free**2,
-            "squared": model.squared_length(aim) + (climb * free) ** 2 + jump**2,
-            "length": model.squared_length(aim),
+            "linear": matmul(aim, model.slope) + sideways.climb * free**2,
+            "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
+            "length": squared,
             "chase": Chase(target[0], jnp.where(follow, left, 0), away),
             "walk": solutions[0],
             "start": noise["start"],
         }
         return replace(state, sizes=sizes), Proposal(solutions, drawn)
+
+    def _aims(
+        self, state: TargetingState, view: View, model: LocalModel, sizes: Sizes, shots: Shots, uniform: Array
+    ) -> tuple[Array, Array, Array]:
+        """Middles of the targets; which shots are hard; and what is aimed at, seen from theta in cells.
+
+        The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner.
+        """
+        middle = view.middles[shots.place]
+        far = model.squared_length(middle) > sizes.radius**2
+        hard = shots.is_open & (shots.spare | far | (state.misses.of(view.cells[shots.place]) > 0))
+        corner = middle + INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
+        edge = NEAR_EDGE * uniform[0][:, None]
+        near = jnp.clip(0, middle - edge, middle + edge)
+        return middle, hard, jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
+
+    def _sideways(
+        self, model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
+    ) -> tuple[Array, Sideways]:
+        """The steps (b, n), and what they are made of."""
+        uniform, first = noise["uniform"], jnp.arange(self.branches) == 0  # the first may be followed: no wild jump
+        ascent, kick = noise["normal"] + jnp.stack([sizes.ascent, sizes.kick])[:, None]
+        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
+        climbs, kicked = (free > 0) & ~hard, ~is_open & (uniform[1] < KICKED)
+        climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(ascent, on_the_way), ascent)), 0)
+
+        side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
+        length = jnp.where(wild, WIDEST ** jnp.abs(side), jnp.where(kicked, jnp.exp(kick), 0))
+        jump = model.cell * jnp.sign(side) * length
+        random = model.in_null_space(noise["direction"])
+        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
+        steps = matmul(jnp.stack([climb, jump], axis=1), jnp.stack([model.free, random]))
+        return steps, Sideways(climb, jump, climbs & ~is_open, ascent, kicked, kick)
 
     def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
         assert evaluation.jacobian is not None
@@ -181,8 +203,8 @@ class Targeting:
         improvement = jnp.where(result.status == IMPROVED, gain, 0)
         sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
-        sizes = sizes.with_steps(improvement, drawn["climbed"], drawn["ascent"], drawn["kicked"], drawn["kick"])
-
+        sideways = drawn["sideways"]
+        sizes = sizes.with_steps(improvement, sideways.climbed, sideways.ascent, sideways.kicked, sideways.kick)
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
         start = starts.next_start(archive, misses, gains, drawn["start"])
         chase = drawn["chase"]
