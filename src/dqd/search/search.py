@@ -188,9 +188,8 @@ def _counted(
     figures = (_sum(finite), _sum(result.outside))
     if points is None or evaluation is None or evaluation.jacobian is None:
         return state.tally.plus(finite.size, 0, 0, *figures)
-    largest = jnp.max(jnp.abs(evaluation.jacobian), axis=2)  # (p, 1 + k) NaN where a row has one
-    lost = points.mask & finite & ~jnp.all(jnp.isfinite(largest), axis=1)
-    steep = state.tally.steep | jnp.any(points.mask[:, None] & (largest > 0), axis=0)
+    lost = points.mask & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+    steep = state.tally.steep | jnp.any(points.mask[:, None, None] & (evaluation.jacobian != 0), axis=(0, 2))
     wanted = _sum(points.mask)
     return replace(state.tally.plus(wanted, wanted, _sum(lost), *figures), steep=steep)
 
