@@ -2,7 +2,8 @@
 
 From a point, a few steps of some size are made as the emitter would make them: random numbers, or random combinations
 of the gradients there. How many cells of the grid they cross tells which size would have crossed CELLS of them; the
-next steps have that size, and when it fits, every second one starts from where a step from x0 ended.
+next steps have that size, and when it fits, every second one starts from where a step from x0 ended. Where longer steps
+do not reach further in proportion, because measures saturate, the size stays at half of that.
 
 A survey is a generator that asks for evaluations and is sent them, so that whoever evaluates can lead it: the runners,
 `dqd.probe`, or a loop of one's own.
@@ -35,6 +36,7 @@ SAMPLES = 8  # steps from one point
 ROUNDS = 12  # points at most
 FITTING = 4  # points whose steps had about the right size; then it is known
 LEAP = 1e3  # the size changes by no more at once
+NEAR, LINEAR = 0.001, 2.0  # what steps of a share NEAR promise is kept up to LINEAR times as large a size: it varies
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,22 @@ class Survey:
         reach = widths * np.clip(counts * SHARE, 1, CELLS[along])  # (k,) what a step should change
         tried: list[float] = []
         fitting: list[float] = []
+        noise: list[np.ndarray] = []  # (k,) squares, by evaluating points twice
+        slope, ceiling = np.inf, np.inf  # sizes: wanted by the steepest response so far, and where it no longer grew
         for _ in range(ROUNDS):
             directions = yield from self._directions(point, along, generator)
             samples = self._inside(point + size * directions)
-            found = yield Ask(np.concatenate([point[None], samples]), jacobian=False)
-            moved = to_numpy(found.measures)[1:] - to_numpy(found.measures)[0]
-            known = np.flatnonzero(np.isfinite(moved).all(axis=1))
-            crossed = _mean(moved[known] / reach) if known.size else np.inf
+            found = yield Ask(np.concatenate([point[None], samples, point[None]]), jacobian=False)
+            moved = (to_numpy(found.measures)[1:] - to_numpy(found.measures)[0]) / reach
+            noise.append(np.nan_to_num(moved[-1].astype(float)) ** 2)
+            known = np.flatnonzero(np.isfinite(moved[:-1]).all(axis=1))
+            crossed = _mean(moved[known], np.mean(noise, axis=0)) if known.size else np.inf
             wanted = size * min(1 / crossed, LEAP) if crossed else size * LEAP
+            if NEAR < crossed < np.inf:
+                slope = min(slope, wanted)
+            if wanted > LINEAR * slope:
+                ceiling = min(ceiling, size)
+            wanted = min(wanted, ceiling / 2)
             if 0 < crossed < np.inf:
                 tried.append(wanted)
             if known.size and size / 3 < wanted < size * 3:
@@ -76,7 +86,7 @@ class Survey:
                 point = samples[generator.choice(known)] if point is self.x0 else self.x0
             if len(fitting) == FITTING:
                 break
-            size = max(wanted, size / LEAP)
+            size = max(wanted, size / LEAP) if wanted < 10 * size else wanted / 2.5  # near first: it may not be linear
         if not tried:
             raise ValueError(_flat(along, size))
         return float(f"{np.exp(np.mean(np.log(fitting or tried[-1:]))):.3g}")
@@ -124,9 +134,9 @@ def cells_along(tessellation: Tessellation) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum(np.ptp(centers, axis=0), 1e-300) / counts, counts
 
 
-def _mean(changes: np.ndarray) -> float:
-    """How far steps (b, k) reach along a measure: geometric mean over the measures that change at all."""
-    each = np.sqrt(np.mean(np.asarray(changes, float) ** 2, axis=0))
+def _mean(changes: np.ndarray, noise: np.ndarray) -> float:
+    """How far steps (b, k) reach along a measure, beyond noise: geometric mean over the measures that change at all."""
+    each = np.sqrt(np.maximum(np.mean(np.asarray(changes, float) ** 2, axis=0) - noise, 0))
     return float(np.exp(np.mean(np.log(each[each > 0])))) if np.any(each > 0) else 0.0
 
 

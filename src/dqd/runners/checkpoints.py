@@ -231,10 +231,10 @@ class Checkpoints:
         state |= {f"history/{name}": values for name, values in found.history.items()}
         timings = record.to_lines(thinned(self.timings))
         files = {**found.files(), record.TIMINGS: timings, record.STATE: state}
-        self.writer.commit(done, self.config, found.summary(), files)
+        place = self.writer.commit(done, self.config, found.summary(), files)
         self.kept, now = done, time.monotonic()
         self.next = now + max(self.seconds, (now - started) / SHARE if self.seconds else 0)
-        self.told(self.writer.place(done))
+        self.told(place)
 
 
 def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) -> PyTree:

@@ -105,21 +105,17 @@ class Writer:
             with explained(path, "write the settings", len(content)):
                 durable.replace_file(path, content)
 
-    def place(self, step: int) -> Path:
-        """The folder of the checkpoint of that iteration."""
-        return self.folder / STEPS / f"{step:09d}"
-
     def commit(
         self, step: int, config: Mapping[str, Any], summary: Mapping[str, Any], files: Mapping[str, durable.Content]
-    ) -> None:
-        """Write a checkpoint, whole or not at all; then let go of those before the last three.
+    ) -> Path:
+        """Write a checkpoint, whole or not at all; then let go of those before the last three. Returns its folder.
 
         One that is there and valid stays as it is: it was made of the same state.
         """
         needed = sum(durable.size_of(content) for content in files.values())
-        place = self.place(step)
+        place = self.folder / STEPS / f"{step:09d}"
         if place.name in self._valid:
-            return
+            return place
         self._check_lock()
         with explained(place, f"write the checkpoint of iteration {step:,}", needed):
             record.write_step(place.parent, step, config, summary, files)
@@ -127,6 +123,7 @@ class Writer:
             for other in record.step_folders(self.folder):
                 if other.name not in self._valid:
                     durable.remove_folder(other)
+        return place
 
     def view(self, step: int, arrays: Mapping[str, np.ndarray]) -> None:
         """A small picture of the archive; of more than fifty, the one with the nearest neighbours goes.
