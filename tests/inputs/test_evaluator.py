@@ -34,8 +34,8 @@ def test_cma_mega_needs_no_gradients():
     exact = run(evaluators.Sphere(), iterations=60)
     for estimate in ("fd", "es"):
         found = run(dqd.evaluator(evaluators.sphere, estimate), iterations=60)
-        assert found.coverage > 0.8 * exact.coverage > 50
-        assert found.best > -0.1
+        assert found.coverage > 0.6 * exact.coverage > 40
+        assert found.best > -0.3  # of -1.07 at the start
 
 
 def counting(calls):

@@ -80,7 +80,7 @@ class EvolutionStrategies:
         seed: of the directions, which depend on it and on the point alone.
     """
 
-    samples: int = 100
+    samples: int = 40
     sigma: float = 0.02
     seed: int = 0
 

@@ -141,7 +141,7 @@ def evaluator(
     if not usable or isinstance(jacobian, type):
         raise TypeError(
             'evaluator: jacobian: expected a function of a batch (b, n), "fd", "es", or an estimate such as '
-            f"dqd.EvolutionStrategies(samples=100), got {jacobian!r}"
+            f"dqd.EvolutionStrategies(samples=40), got {jacobian!r}"
         )
     check_repetitions("evaluator", repetitions)
     estimate = jacobian if isinstance(jacobian, Estimate) else None
