@@ -151,6 +151,8 @@ def table(entries: dict[str, Any]) -> str:
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     for algorithm in ALGORITHMS:
         row = [entries.get(f"{algorithm}/{name}") for name in names]
+        if not any(row):
+            continue
         cells = ["-" if each is None else f"{100 * each['share']:.0f} ({each['best_factor']:.2g})" for each in row]
         lines.append(f"| `{algorithm}` | {' | '.join(cells)} |")
     return "\n".join(lines)
