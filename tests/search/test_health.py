@@ -66,6 +66,12 @@ def test_restarts_in_a_full_archive_are_no_fault():
     assert words == []
 
 
+def test_a_start_where_gradients_are_zero_is_not_taken_for_all_points():
+    arm = dqd.Arm(n=20)  # straight: no gradient of the variance, none of the first measure
+    options = {"x0": jnp.zeros(20), "iterations": 20, "chunk": 1, "seeds": range(20), "progress": False}
+    assert said(lambda: dqd.illuminate(arm, dqd.cma_mega(0.05, batch_size=9), arm.grid(20), **options)) == []
+
+
 @pytest.mark.parametrize("path", ["compiled", "own loop"])
 @pytest.mark.parametrize("make", [dqd.cma_mega, dqd.omg_mega])
 def test_a_gradient_of_zero_is_named_by_its_row(path, make):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, sized
 from dqd.figures import arm
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
@@ -32,7 +32,7 @@ class Arm(Domain):
         return Grid((-self.n, -self.n), (self.n, self.n), (resolution, resolution))
 
     def score(self, x: Array) -> tuple[Array, Array]:
-        directions = jnp.cumsum(x)
+        directions = jnp.cumsum(sized(x, self.n))
         return -jnp.var(x), jnp.stack([jnp.sum(jnp.cos(directions)), jnp.sum(jnp.sin(directions))])
 
     def joints(self, x: Array) -> Array:

@@ -48,3 +48,10 @@ class Domain:
     def _stored(self, objective: Array) -> Array:
         scale, offset = self.transform
         return scale * objective + offset
+
+
+def sized(x: Array, n: int) -> Array:
+    """A solution of a domain that has n numbers; another is no solution of it."""
+    if x.shape != (n,):
+        raise ValueError(f"a solution of this domain has n = {n:,} numbers, got an array of shape {x.shape}")
+    return x

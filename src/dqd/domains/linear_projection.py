@@ -12,7 +12,7 @@ from typing import Literal
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, sized
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
@@ -44,7 +44,7 @@ class LinearProjection(Domain):
         return Grid((-reach, -reach), (reach, reach), (resolution, resolution))
 
     def score(self, x: Array) -> tuple[Array, Array]:
-        d = x - SHIFT
+        d = sized(x, self.n) - SHIFT
         terms = d * d
         if self.objective == "rastrigin":
             terms = terms + 10 - 10 * jnp.cos(2 * math.pi * d)

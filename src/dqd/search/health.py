@@ -17,7 +17,7 @@ INFEASIBLE_SHARE = 0.9  # warn when more of the solutions than this are infeasib
 RESTART_SHARE = 0.5  # warn when more iterations than this end in a restart,
 FULL = 0.1  # although less of the cells than this is occupied: an archive that is full has little left to change,
 ENOUGH = 50  # and there were as many iterations
-LOOKED = 16  # points whose gradients say what they are like
+LOOKED = 16  # iterations whose gradients say what they are like: the first may all be at x0
 
 
 class NonFiniteError(RuntimeError):
@@ -35,7 +35,7 @@ class Health:
         self.said = False
 
     def check(self, done: int, tally: Tally) -> None:
-        if not self.said and (words := flat_words(tally)):
+        if not self.said and (words := flat_words(tally, done)):
             self.said = True
             saying.warn(words, stacklevel=4)
         self.marks.append(_figures(tally))
@@ -67,9 +67,9 @@ def _figures(tally: Tally) -> tuple[int, int, int, int]:
     return tally.candidates, tally.nonfinite, tally.gradients, tally.lost_jacobians
 
 
-def flat_words(tally: Tally) -> str:
+def flat_words(tally: Tally, iterations: int) -> str:
     """Which gradients were zero wherever they were looked at: none is an empty string."""
-    flat = tally.flat_rows if tally.gradients - tally.lost_jacobians >= LOOKED else []
+    flat = tally.flat_rows if iterations >= LOOKED and tally.gradients > tally.lost_jacobians else []
     if not flat:
         return ""
     rows = named(flat, tally.steep.shape[-1])
@@ -101,7 +101,7 @@ def warn(state: SearchState, flat: bool = False) -> None:
 
     `flat`: of gradients that were zero nobody has told yet.
     """
-    zero = flat_words(state.tally) if flat else ""
+    zero = flat_words(state.tally, int(np.max(state.iteration))) if flat else ""
     for words in filter(None, (_complaint(*_figures(state.tally)), zero, restart_words(state))):
         saying.warn(words, stacklevel=3)
     kept_out = state.tally.infeasible / max(state.tally.candidates, 1)

@@ -214,9 +214,9 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
     count, steep = _sum(wanted), state.tally.steep
     gradients, lost, infeasible, further = [jnp.zeros((), jnp.int32)] * 4
     if points is not None and evaluation.jacobian is not None:
-        gradients = count
-        lost = _sum(wanted & finite & ~jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2)))
-        steep = steep | jnp.any(wanted[:, None, None] & (evaluation.jacobian != 0), axis=(0, 2))
+        gradients, largest = count, jnp.max(jnp.abs(evaluation.jacobian), axis=-1)  # of each row; NaN if there is one
+        lost = _sum(wanted & finite & ~jnp.all(jnp.isfinite(largest), axis=-1))
+        steep = steep | jnp.any(wanted[:, None] & (largest != 0), axis=0)
     if evaluation.feasible is not None:
         infeasible = _sum(wanted & ~evaluation.feasible)
     if evaluation.evaluations is not None:
