@@ -6,6 +6,7 @@ Shapes: b batch, n solution, k measures, p gradient points.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from jax import Array
 
 T = TypeVar("T")
+FEW_TERMS, FEW_PRODUCTS = 16, 2**14  # up to here a product of matrices is written out on a GPU
 
 Along = Literal["solutions", "gradients", "unit gradients", "signs of gradients"]  # what a sigma multiplies
 PyTree: TypeAlias = Any  # arrays in whatever structure its owner chose: a user's solution, an emitter's state
@@ -69,7 +71,16 @@ def select(condition: Array, yes: T, no: T) -> T:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """Matrix product in full precision: by default a GPU would round float32 factors to 10 bits (TF32)."""
+    """Matrix product in full precision: by default a GPU would round float32 factors to 10 bits (TF32).
+
+    On a GPU tiny products are written out: a library call costs more than they do, and nothing is fused with it.
+    """
+    if jax.default_backend() != "cpu" and b.ndim <= 2:
+        if b.shape[0] <= FEW_TERMS:
+            factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)
+            return functools.reduce(jnp.add, [factor * row for factor, row in zip(factors, b, strict=True)])
+        if a.size * b[0].size <= FEW_PRODUCTS:
+            return jnp.sum(a[..., None] * b if b.ndim == 2 else a * b, axis=a.ndim - 1)
     return jnp.matmul(a, b, precision="highest")
 
 

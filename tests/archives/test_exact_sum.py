@@ -79,3 +79,8 @@ def test_a_multiple_is_that_many_times_the_sum(dtype):
         total = jax.jit(ExactSum.times)(add(ExactSum.zero(dtype), numbers), np.int32(count))
         expected = float(exactly(numbers) * count / 1000)
         np.testing.assert_allclose(float(share(total, dtype(1000))), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+def test_any_number_of_numbers_may_be_added_at_once():
+    many = np.full(600_000, 1 - 2.0**-24, np.float32)  # all digits of each as large as they can be
+    np.testing.assert_allclose(share(add(ExactSum.zero(np.float32), many), 600_000), many[0], rtol=2e-7)

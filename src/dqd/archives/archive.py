@@ -21,8 +21,9 @@ from jax import Array
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.rivals import Rivals, rivals
 from dqd.archives.threshold import Threshold
-from dqd.compiler.unfused import apart
+from dqd.compiler.unfused import apart, once
 from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
@@ -198,20 +199,18 @@ class Archive(Archived):
         valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
         cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
         objective = jnp.where(valid, objective, -jnp.inf)
-        stored = self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf)  # (b,)
-        same = cell[:, None] == cell[None, :]  # (b, b)
-        earlier = same & _precedes(cell.size)  # [i, j]: j comes before i in i's cell
-        met, after = self._thresholds(cell, objective, stored, earlier)
+        stored = once(self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf))  # (b,)
+        among = rivals(cell)
+        met, after = self._thresholds(cell, objective, stored, among)
 
         accepted = valid & (objective > met)
         empty = jnp.isneginf(stored)
-        new = accepted & empty & ~jnp.any(earlier & accepted, axis=1)
+        new = among.first(accepted) & empty
         status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
         value = jnp.where(jnp.isneginf(met), objective, objective - met)
 
         replaced = jnp.where(empty, self.qd_score_offset, stored)
-        storable = accepted & (objective > stored)
-        winner = storable & ~jnp.any(same & storable & _beats(objective), axis=1)
+        winner = among.best(accepted & (objective > stored), objective)
         return Verdict(
             result=AddResult(status, value, cell, valid & self.tessellation.outside(measures)),
             row=jnp.where(winner, cell, self.num_cells),
@@ -220,27 +219,23 @@ class Archive(Archived):
             best=jnp.max(objective, initial=-jnp.inf),
         )
 
-    def _thresholds(self, cell: Array, objective: Array, stored: Array, earlier: Array) -> tuple[Array, Array]:
+    def _thresholds(self, cell: Array, objective: Array, stored: Array, among: Rivals) -> tuple[Array, Array]:
         """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
         if self.threshold is None:  # the running maximum
-            before = jnp.maximum(stored, self.minimum)
-            met = jnp.maximum(before, jnp.max(jnp.where(earlier, objective, -jnp.inf), axis=1, initial=-jnp.inf))
+            met = jnp.maximum(jnp.maximum(stored, self.minimum), among.highest_before(objective))
             return met, jnp.maximum(met, objective)
-        before = self.threshold.at[cell].get(mode="fill", fill_value=0)  # 0 for invalid ones, never used
 
-        def rise(threshold: Array, target: Array) -> Array:  # t <- t + rate * max(f - t, 0)
-            return threshold + self.learning_rate * jnp.maximum(target - threshold, 0)
+        def rise(threshold: Array) -> Array:  # t <- t + rate * max(f - t, 0)
+            return threshold + self.learning_rate * jnp.maximum(objective - threshold, 0)
 
-        # Each rise depends on the last one, so the batch is walked; every step serves all candidates at once.
-        met = jax.lax.fori_loop(
-            0, cell.size, lambda j, met: jnp.where(earlier[:, j], rise(met, objective[j]), met), before
-        )
-        return met, rise(met, objective)
+        before = once(self.threshold.at[cell].get(mode="fill", fill_value=0))  # 0 for invalid ones, never used
+        met = among.walk(before, rise)
+        return met, rise(met)
 
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
         chosen = jnp.minimum((uniform * self.count).astype(jnp.int32), self.count - 1)
-        return jnp.where(self.count > 0, self.solutions[self.occupied[chosen]], fallback)
+        return jnp.where(self.count > 0, once(self.solutions[self.occupied[chosen]]), fallback)
 
     def sample(self, key: Array, size: int) -> Array:
         """Solutions of `size` elites drawn uniformly, with replacement: (size, n)."""
@@ -314,13 +309,3 @@ class Archive(Archived):
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
     # Rows are unique apart from the sentinel, which is out of range and dropped.
     return field.at[row].set(values.astype(field.dtype), mode="drop")
-
-
-def _precedes(size: int) -> np.ndarray:
-    return np.tri(size, k=-1, dtype=bool)  # [i, j]: j comes before i
-
-
-def _beats(objective: Array) -> Array:
-    """[i, j]: j has the better objective, or the same and came earlier."""
-    mine, other = objective[:, None], objective[None, :]
-    return (other > mine) | ((other == mine) & _precedes(objective.size))

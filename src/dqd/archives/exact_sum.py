@@ -16,7 +16,8 @@ from jax import Array
 
 from dqd.types import pytree, replace, static
 
-DIGIT = 12  # bits; a word of 32 then has room for the carries of 2**18 numbers added at once
+DIGIT = 12  # bits
+AT_ONCE = 2**17  # numbers: for the carries of as many a word of 32 bits has room
 SPARE = 3  # digits above the largest number: room for 2**31 of them
 
 
@@ -35,6 +36,8 @@ class ExactSum:
 
     def add(self, numbers: Array) -> ExactSum:
         """Add finite numbers (m,)."""
+        if numbers.size > AT_ONCE:
+            return self.add(numbers[:AT_ONCE]).add(numbers[AT_ONCE:])
         place, parts = _parts(numbers)  # (m,), (m, pieces + 1)
         place = jnp.where(numbers == 0, self.digits.size, place)  # nowhere: else most would meet in one digit
         places = place[:, None] + np.arange(parts.shape[1], dtype=np.int32)

@@ -25,3 +25,12 @@ def apart(always: Array, function: Callable[..., T], *operands: Any) -> T:
         return function(*operands)
     nothing = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), results)
     return jax.lax.cond(always, function, lambda *_: nothing, *operands)
+
+
+def once(values: T) -> T:
+    """The same values, computed a single time.
+
+    On a GPU XLA computes cheap values again wherever they are used. If they were read from an array that is overwritten
+    in place meanwhile, it first makes a copy of that array, in every iteration.
+    """
+    return values if jax.default_backend() == "cpu" else jax.lax.optimization_barrier(values)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
 from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.misses import Misses
@@ -208,9 +209,9 @@ class Targeting:
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
         start = starts.next_start(archive, misses, gains, drawn["start"])
         chase = drawn["chase"]
-        followed = (chase.left > 0) & jnp.isneginf(archive.objective[chase.goal])
+        followed = (chase.left > 0) & jnp.isneginf(once(archive.objective[chase.goal]))
         chases = followed & jnp.all(jnp.isfinite(drawn["walk"]))
-        elite = jnp.where(archive.count > 0, archive.solutions[start.cell], state.theta)
+        elite = jnp.where(archive.count > 0, once(archive.solutions[start.cell]), state.theta)
         return replace(
             state,
             theta=jnp.where(chases, drawn["walk"], elite),

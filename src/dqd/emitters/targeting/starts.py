@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.unfused import once
 from dqd.emitters.targeting.misses import Misses
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import pytree
@@ -43,14 +44,14 @@ def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, 
     """Explore as often as that gains of what both gain, (2,): polishing and exploring."""
     elites = _sampled(archive, drawn["elite"])
     tessellation = neighbourhood(archive.tessellation)
-    beside, _ = tessellation.near(archive.measures[elites], 1 + 2 * tessellation.num_measures)
-    stored = archive.objective[beside]
+    beside, _ = tessellation.near(once(archive.measures[elites]), 1 + 2 * tessellation.num_measures)
+    stored = once(archive.objective[beside])
     is_open = (beside >= 0) & jnp.isneginf(stored)
     hope = jnp.sum(jnp.where(is_open, 0.5 ** misses.of(beside).astype(gains.dtype), 0), axis=1)
 
     share = jnp.clip(gains[1] / jnp.maximum(jnp.sum(gains), 1e-30), LEAST, 1 - LEAST)
     explores = (drawn["coin"] < share) & jnp.any(hope > HOPELESS)
-    objective = archive.objective[elites]
+    objective = once(archive.objective[elites])
     standard = (objective - jnp.mean(objective)) / (jnp.std(objective) + 1e-30)
     hopeful = jnp.argmax(jnp.log(hope) + GOOD * standard + drawn["gumbel"])
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.unfused import once
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.sizes import Sizes
@@ -35,7 +36,7 @@ class View:
     def around(archive: Archive, measures: Array) -> View:
         tessellation = neighbourhood(archive.tessellation)
         cells, middles = tessellation.near(measures, WINDOW)
-        return View(cells, (middles - measures) / tessellation.widths(measures), archive.objective[cells])
+        return View(cells, (middles - measures) / tessellation.widths(measures), once(archive.objective[cells]))
 
 
 @pytree
