@@ -17,9 +17,9 @@ import dqd
 from device import describe_device, source_digest, today
 
 CELLS = (10**4, 10**6, 10**7)
-BATCHES = (36, 256, 1_024, 4_096, 16_384, 32_768)
-EMITTERS = (1, 16, 128, 1_024)
-SIZES = (1_000, 10**5, 10**6)
+BATCHES = (36, 1_024, 4_096, 16_384, 32_768)
+EMITTERS = (16, 128, 1_024)
+SIZES = (10**5, 10**6)
 
 
 def measure(n: int, cells: int, batch: int = 36, emitters: int = 1) -> dict[str, float]:
@@ -33,7 +33,7 @@ def measure(n: int, cells: int, batch: int = 36, emitters: int = 1) -> dict[str,
 
     compile_seconds = run(250).compile_seconds
     guess = run(500).seconds / 500
-    short = max(250, min(2_000, int(0.5 / guess) // 250 * 250))
+    short = max(250, min(2_000, int(0.2 / guess) // 250 * 250))
     slope = min((run(5 * short).seconds - run(short).seconds) / (4 * short) for _ in range(2))
     evaluations = batch * emitters / slope
     return {"us": 1e6 * slope, "compile_seconds": compile_seconds, "evaluations_per_second": evaluations}

@@ -9,19 +9,21 @@ from conformance.table import EMITTERS, ITERATIONS, PROBLEMS, RESOLUTION, SPHERE
 import dqd
 from dqd.archives import Archive
 from dqd.conformance import CHECKS
-from dqd.conformance.checks import check_not_compiled, permuted, round_of, tell
+from dqd.conformance.checks import check_ask_tell, check_not_compiled, permuted, round_of, tell
 from dqd.conformance.searching import listening
 from dqd.search.search import Search
 
 pytestmark = pytest.mark.x64
 sphere_grid = PROBLEMS[SPHERE].grid(RESOLUTION)
 
-# Op by op, each shape of each operation is compiled for itself: a few rows here, all others with -m long.
-FEW = ("map_elites", "omg_mega", "cma_mega")
+# One row of each kind here, all others with -m long but for what finds most: the two loops beside each other.
+KINDS = ("map_elites", "cma_me", "og_map_elites", "omg_mega", "cma_mega", "targeting", "replicate_cma_mega", "combine")
+# Op by op, each shape of each operation is compiled for itself.
+FEW = ("cma_mega",)
 
 
 def row(name, check):
-    long = check is check_not_compiled and name not in FEW
+    long = name not in (FEW if check is check_not_compiled else EMITTERS if check is check_ask_tell else KINDS)
     return pytest.param(EMITTERS[name], check, id=f"{name}-{check.__name__}", marks=[pytest.mark.long] if long else [])
 
 

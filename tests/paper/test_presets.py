@@ -60,7 +60,7 @@ def test_settings_name_every_argument_of_the_preset_function(algorithm: str) -> 
 
 
 PAIRS = list(itertools.product(DOMAINS, ALGORITHMS))
-IN_TURN = list(zip(itertools.cycle(DOMAINS), ALGORITHMS, strict=False))
+IN_TURN = list(zip(itertools.cycle(DOMAINS), ALGORITHMS, strict=False))[::3]
 
 
 @pytest.mark.parametrize(("name", "algorithm"), mostly_long(PAIRS, *IN_TURN))

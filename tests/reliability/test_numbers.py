@@ -8,6 +8,7 @@ import pytest
 from conformance.table import quick_to_compile
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
+from small import mostly_long
 
 import dqd
 from dqd.paper.presets import ALGORITHMS, preset
@@ -144,7 +145,7 @@ def rounds(name, examples, count):
     return told
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", mostly_long(ALGORITHMS, *list(ALGORITHMS)[::3]))
 def test_emitters_live_through_bad_numbers(name):
     assert rounds(name, examples=4, count=25) >= 100
 

@@ -69,7 +69,7 @@ def undisturbed(dqd, tmp_path_factory) -> dict[str, str]:
     return digests(folder)
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.long)])
 def test_a_killed_run_ends_as_the_undisturbed_one(dqd, undisturbed, tmp_path, kills):
     moments, killed = random.Random(kills), 0
     for number in range(kills // PER_RUN):
@@ -110,10 +110,17 @@ def stopped_by(dqd: Dqd, folder: Path, printed: str, told: str, number: signal.S
     return code
 
 
-@pytest.mark.parametrize("signals", [(CTRL_C, SYSTEM), pytest.param(OTHERS, marks=pytest.mark.long)])
-def test_a_signal_leaves_a_checkpoint_and_a_code_whoever_reads_what_is_printed(dqd, undisturbed, tmp_path, signals):
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [("| tee", CTRL_C), ("| head", SYSTEM), ("2>/dev/full", CTRL_C), (">&- 2>&-", SYSTEM)],
+        pytest.param(list(itertools.product(PRINTED, [CTRL_C, SYSTEM])), marks=pytest.mark.long),
+        pytest.param(list(itertools.product(PRINTED, OTHERS)), marks=pytest.mark.long),
+    ],
+)
+def test_a_signal_leaves_a_checkpoint_and_a_code_whoever_reads_what_is_printed(dqd, undisturbed, tmp_path, cases):
     folder, stopped = tmp_path / "run", []
-    for printed, (told, number) in itertools.product(PRINTED, signals):
+    for printed, (told, number) in cases:
         code = stopped_by(dqd, folder, printed, told, number)
         assert code == 128 + number, (printed, told, number)
         summary = record.read(folder).config["summary"]

@@ -18,7 +18,7 @@ from dqd.runners.loop import Pace
 from dqd.storage import record
 from dqd.storage.writer import Writer
 
-SETUPS = 4  # in every test run; 300 with -m long
+SETUPS = 2  # in every test run; 300 with -m long
 
 
 class CrashError(Exception):

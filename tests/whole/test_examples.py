@@ -53,6 +53,7 @@ def test_pytree_and_bounds(tmp_path: Path) -> None:
     assert_drawn(tmp_path / "arms.png")
 
 
+@pytest.mark.long
 def test_compare_algorithms(tmp_path: Path) -> None:
     table = run("04", tmp_path).splitlines()[1:]
     qd_scores = [float(row[20:].split()[0]) for row in table]

@@ -12,7 +12,7 @@ from small import MEGA, score
 
 import dqd
 from dqd.conformance import check_emitter
-from dqd.conformance.checks import check_precision
+from dqd.conformance.checks import check_ask_tell, check_order, check_precision
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "extending").glob("*.py"))
@@ -116,9 +116,10 @@ def test_a_file_that_holds_no_such_tessellation_is_refused(tmp_path):
 # An emitter, and a strategy -------------------------------------------------------------------------------------------
 
 
-def test_the_emitter_keeps_what_every_emitter_must():
+@pytest.mark.parametrize("check", [check_ask_tell, check_order, pytest.param(check_emitter, marks=pytest.mark.long)])
+def test_the_emitter_keeps_what_every_emitter_must(check):
     jumps = names_of("emitter")["Jumps"]
-    check_emitter(lambda scale=1.0: jumps(5.0 * scale, jumps=12, initial_population=0))
+    check(lambda scale=1.0: jumps(5.0 * scale, jumps=12, initial_population=0))
 
 
 def test_the_strategy_has_the_precision_of_the_search():

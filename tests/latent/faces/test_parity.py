@@ -116,10 +116,11 @@ class _Reference:
     ("objective", "measures", "preview"),
     [
         ("age", ("gender",), 128),
-        pytest.param("hair-redness", ("age", "hair-area"), 128, marks=pytest.mark.long),  # XLA's float64 is slow
-        pytest.param("age", ("gender",), False, marks=pytest.mark.long),
+        ("hair-redness", ("age", "hair-area"), 128),
+        ("age", ("gender",), False),
     ],
 )
+@pytest.mark.long  # XLA's float64 is slow
 def test_jacobian_equals_finite_differences(faces: Path, objective: str, measures: Any, preview: Any) -> None:
     """In float64 with a tiny step: networks of ReLUs bend within a larger one."""
     domain = problem.build(objective=objective, measures=measures, preview=preview, dtype="float64").domain

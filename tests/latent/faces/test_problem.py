@@ -43,6 +43,7 @@ def test_a_preview_shows_the_same_face(faces: Path) -> None:
     assert np.corrcoef(small.ravel(), large.ravel())[0, 1] > 0.95
 
 
+@pytest.mark.long
 def test_bfloat16_changes_scores_little(faces: Path) -> None:
     x = jnp.asarray(_solutions(3))
     exact, rough = (
@@ -86,6 +87,7 @@ def test_the_guarded_space_ends_at_its_radius(faces: Path) -> None:
     np.testing.assert_allclose(space.latents(near), box.latents(near), atol=1e-6)
 
 
+@pytest.mark.long
 def test_an_age_network_that_no_search_saw_agrees(faces: Path) -> None:
     specification = importlib.util.spec_from_file_location("faceres", BENCHMARKS / "faceres.py")
     assert specification is not None
