@@ -11,6 +11,7 @@ from dqd.benchmark.function import Field, Function
 from dqd.domains.survey import Ask, lead
 from dqd.emitters import (
     Emitter,
+    auto,
     cma_me,
     cma_mega,
     cma_mega_adam,
@@ -36,6 +37,7 @@ class Contestant:
 
 
 CONTESTANTS: Mapping[str, Contestant] = {
+    "auto": Contestant("Auto", lambda: [auto()]),
     "targeting": Contestant("Targeting", lambda: [targeting()]),
     "cma-mega": Contestant("CMA-MEGA", lambda: [cma_mega()]),
     "cma-mega-tuned": Contestant("CMA-MEGA, best of six sigmas", lambda: [cma_mega(sigma) for sigma in SIGMAS]),

@@ -91,8 +91,9 @@ def _ahead(suite: Suite, name: str, mark: int) -> str:
 def _speedups(suite: Suite) -> str:
     reference, last = suite.title(suite.reference), suite.marks[-1]
     words = (
-        f"How many times fewer evaluations until the mean score that {reference} has at {last:,}, median over seeds; 0 "
-        "where most seeds never have it. In cost a jacobian counts for more than the evaluation of its point."
+        f"How many times fewer evaluations until the mean score that {reference} has at {last:,}, median over seeds. "
+        "< is for runs that ended before most seeds had it. In cost a jacobian counts for more than the evaluation of "
+        "its point."
     )
     header = [
         "function",
@@ -103,9 +104,17 @@ def _speedups(suite: Suite) -> str:
         for name in suite.challengers
         for cost in (False, True)
     ]
-    rows = [[function, *(f"{column[i]:.2f}" for column in columns)] for i, function in enumerate(suite.functions)]
+    rows = [
+        [function, *(_times(suite, function, column[i]) for column in columns)]
+        for i, function in enumerate(suite.functions)
+    ]
     rows.append(["*median*", *(f"{np.median(column):.2f}" for column in columns)])
     return f"### How much sooner\n\n{words}\n\n{_table(header, rows)}"
+
+
+def _times(suite: Suite, function: str, speedup: float) -> str:
+    longest = suite.entries[function, suite.reference].evaluations[-1]
+    return f"{speedup:.2f}" if speedup else f"< {suite.marks[-1] / longest:.2f}"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
