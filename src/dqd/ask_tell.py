@@ -29,6 +29,7 @@ from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.survey import Ask
 from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras, to_numpy
 from dqd.inputs.layout import Layout
@@ -56,7 +57,7 @@ class AskTell:
 
     def __init__(
         self,
-        emitter: Emitter,
+        emitter: Emitter | None,
         tessellation: Tessellation,
         *,
         x0: Any,
@@ -68,10 +69,11 @@ class AskTell:
         qd_score_offset: float = 0.0,
         out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
-        """The arguments are those of `dqd.illuminate`."""
+        """The arguments are those of `dqd.illuminate`; None is its usual emitter."""
         cache.enable()
-        check_emitter("emitter", emitter)
         check_tessellation(tessellation)
+        emitter = usual(tessellation) if emitter is None else emitter
+        check_emitter("emitter", emitter)
         sigma = check_initial_sigma(initial_sigma)
         check_seed(seed)
         self._layout, flat = Layout.of(x0)

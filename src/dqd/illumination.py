@@ -28,6 +28,7 @@ from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
 from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
@@ -70,7 +71,7 @@ class Terminated(SystemExit):
 @overload
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
-    emitter: Emitter,
+    emitter: Emitter | None = None,
     tessellation: Tessellation | None = None,
     *,
     x0: Any = None,
@@ -94,7 +95,7 @@ def illuminate(
 @overload
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
-    emitter: Emitter,
+    emitter: Emitter | None = None,
     tessellation: Tessellation | None = None,
     *,
     seeds: Sequence[int],
@@ -116,7 +117,7 @@ def illuminate(
 
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
-    emitter: Emitter,
+    emitter: Emitter | None = None,
     tessellation: Tessellation | None = None,
     *,
     x0: Any = None,
@@ -142,8 +143,8 @@ def illuminate(
             maximised. A function in PyTorch comes as `dqd.torch_evaluator(f)`; what else JAX cannot trace (NumPy, a
             simulator) as `dqd.evaluator(f)`, a function of a whole batch, or as any `dqd.Evaluator`. A Problem, such as
             those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
-        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`. A sigma that was left out is chosen before the
-            search by some dozens of evaluations around x0: `result.chosen`.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.auto()`. A sigma that was left
+            out is chosen before the search by some dozens of evaluations around x0: `result.chosen`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
@@ -218,6 +219,8 @@ def illuminate(
         )
         checkpoints.keep(state, history, stopped, last=True)
     warn(state)
+    if progress is not False and (words := task.search.account(state)):
+        say(f"dqd: {words}")
     if folder is not None and progress is not False:
         say(f"dqd: kept in {folder.path}; see it: dqd view {folder.path}")
     found = (stopped, *clock.read(), task.layout, named(task.problem))
@@ -293,7 +296,7 @@ class _Task:
 
 def _task(
     score: Any,
-    emitter: Emitter,
+    emitter: Emitter | None,
     tessellation: Tessellation | None,
     x0: Any,
     bounds: Any,
@@ -302,7 +305,8 @@ def _task(
     qd_score_offset: float,
     beginning: Any,
 ) -> _Task:
-    check_emitter("emitter", emitter)
+    if emitter is not None:
+        check_emitter("emitter", emitter)
     if not isinstance(threshold, Threshold):
         raise TypeError(f"threshold: expected a dqd.Threshold, got {type(threshold).__name__}")
     given = {"tessellation": tessellation, "x0": x0, "bounds": bounds, "initial_sigma": initial_sigma}
@@ -315,6 +319,7 @@ def _task(
     check_tessellation(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
+    emitter = usual(tessellation) if emitter is None else emitter
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(

@@ -23,6 +23,7 @@ from dqd.conformance.searching import ITERATIONS as ITERATIONS
 from dqd.conformance.searching import play as play
 from dqd.conformance.searching import played as played
 from dqd.conformance.searching import quick_to_compile as quick_to_compile
+from dqd.emitters.share import Shared
 from dqd.emitters.targeting import Targeting
 
 FEW = {"initial_population": 36}
@@ -45,6 +46,9 @@ EMITTERS = {
     "cma_mega_adam": lambda s=1.0: dqd.cma_mega_adam(1.0 * s, 0.1 * s, batch_size=13),
     "targeting": lambda s=1.0: Targeting(4.0 * s, branches=12),
     "replicate_targeting": lambda s=1.0: dqd.replicate(Targeting(4.0 * s, branches=12), 2),
+    "auto": lambda s=1.0: Shared(
+        dqd.combine(Targeting(4.0 * s, branches=12), dqd.cma_mega(1.0 * s, 0.9 * s, batch_size=13)), ("one", "other")
+    ),
     "replicate_cma_mega": lambda s=1.0: dqd.replicate(dqd.cma_mega(1.0 * s, batch_size=13), 3),
     "replicate_cma_me": lambda s=1.0: dqd.replicate(dqd.cma_me(0.5 * s, batch_size=12), 2),
     "combine": lambda s=1.0: dqd.combine(

@@ -46,7 +46,7 @@ def test_budgets_and_modes(domain: str) -> None:
         independent = algorithm.endswith("independent")
         assert values["batch_size"] == (48 if independent and domain == "arm" else 36)
         assert values.get("rank_one") == ("dqd2021" if algorithm.startswith("cma") else None)
-        starts_from_elites = not algorithm.startswith(("cma", "targeting", "random"))
+        starts_from_elites = not algorithm.startswith(("cma", "auto", "targeting", "random"))
         assert values.get("initial_population") == (100 if starts_from_elites else None)
         if independent:
             assert (values["independent"], values["stepped"]) == (True, 12)
@@ -91,7 +91,12 @@ def test_overrides_replace_published_values() -> None:
             {},
             ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "arm, lsi-digits"],
         ),
-        ("arm", "cma_mega", {}, ["unknown algorithm 'cma_mega'", "'cma-mega'", "map-elites-line, targeting, random"]),
+        (
+            "arm",
+            "cma_mega",
+            {},
+            ["unknown algorithm 'cma_mega'", "'cma-mega'", "map-elites-line, auto, targeting, random"],
+        ),
         ("arm", "nonsense", {}, ["unknown algorithm 'nonsense'. Known: cma-mega"]),
         ("arm", "cma-mega", {"sigm": 1.0}, ["unknown setting of cma-mega 'sigm'", "'sigma'", "learning_rate"]),
         ("arm", "map-elites", {"learning_rate": 1.0}, ["unknown setting of map-elites", "initial_population"]),

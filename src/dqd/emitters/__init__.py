@@ -3,6 +3,7 @@
 from dqd.emitters.combine import combine, replicate
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import (
+    auto,
     cma_me,
     cma_mega,
     cma_mega_adam,
@@ -17,6 +18,7 @@ from dqd.emitters.presets import (
 
 __all__ = [
     "Emitter",
+    "auto",
     "cma_me",
     "cma_mega",
     "cma_mega_adam",

@@ -13,7 +13,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.emitters.scale import Choose, scaled
-from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, static
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
 
 @pytree
@@ -82,7 +82,7 @@ class Combined:
         return total
 
     def scaled(self, choose: Choose) -> Combined:
-        return Combined(tuple(scaled(emitter, choose) for emitter in self.emitters))
+        return replace(self, emitters=tuple(scaled(emitter, choose) for emitter in self.emitters))
 
     def _split(self, sizes: list[int], tree: Any) -> list[Any]:
         ends = np.cumsum(sizes)

@@ -20,9 +20,11 @@ from dqd.emitters.emitter import Emitter
 from dqd.emitters.evolution import Evolution
 from dqd.emitters.gradient_operator import Branching, GradientOperator, ObjectiveStep
 from dqd.emitters.operators import Elite, Fresh, Gaussian, IsoLine, Operator
+from dqd.emitters.share import Shared
 from dqd.emitters.targeting import Targeting
 from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
+from dqd.tessellations.tessellation import Neighbourhood, Tessellation
 
 RankOne = Literal["textbook", "dqd2021"]
 ADAM_LEARNING_RATE = 0.002  # the paper's, for all its domains
@@ -321,6 +323,34 @@ def targeting(*, batch_size: int = 36) -> Targeting:
     (1, 35)
     """
     return Targeting(branches=_batch(batch_size, 2) - 1)
+
+
+def auto(*, batch_size: int = 36) -> Shared:
+    """Targeting and CMA-MEGA take turns of 5 iterations on one archive: who lately gained most goes on.
+
+        gain_i <- (gain_i + what the elites gained per iteration of i's turn) / 2
+        next    = argmax_i  gain_i + waited_i / 12 max_j |gain_j|,  waited_i in turns
+
+    There is nothing to choose: targeting has no step size, and the sigma of CMA-MEGA is chosen by the cells of the
+    grid. At the end of a run a line says which share each had.
+
+    Args:
+        batch_size: evaluations per iteration: a point with its jacobian and `batch_size - 1` branches.
+
+    Costs what the one costs whose turn it is; of several seeds side by side, what both cost.
+
+    >>> emitter = dqd.auto()
+    >>> emitter.num_points, emitter.batch_size, emitter.names
+    (1, 35, ('targeting', 'CMA-MEGA'))
+    """
+    batch_size = _batch(batch_size, 3)
+    both = Combined((targeting(batch_size=batch_size), cma_mega(batch_size=batch_size)))
+    return Shared(both, ("targeting", "CMA-MEGA"))
+
+
+def usual(tessellation: Tessellation) -> Emitter:
+    """What a search uses unless told otherwise: `auto`, or CMA-MEGA where cells do not know their neighbours."""
+    return auto() if isinstance(tessellation, Neighbourhood) else cma_mega()
 
 
 def _objective_gradient(

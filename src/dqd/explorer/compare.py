@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dqd.paper.report.stats import bootstrap
+from dqd.paper.report.stats import bootstrap, holm
 
 METRICS = ("qd_score", "coverage", "best")
 NAN = math.nan
@@ -133,15 +133,6 @@ def _orders(m: int, n: int) -> list[int]:
         for wins in range(i, m * n + 1):
             ways[wins] += ways[wins - i]
     return ways
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Corrected for as many tests (Holm 1979)."""
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order])
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected.tolist()
 
 
 def curves(groups: Groups) -> dict[str, dict[str, Any]]:

@@ -43,6 +43,7 @@ def _settings(
         "cma-me": {"sigma": cma_me},
         "map-elites": {"sigma": iso},
         "map-elites-line": {"sigma1": line[0], "sigma2": line[1]},
+        "auto": {},
         "targeting": {},
         "random": {"sigma": 1.0},
     }

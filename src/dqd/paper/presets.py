@@ -123,8 +123,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "cma-me": Algorithm("CMA-ME", "cma_me", _CMA, lp={"sigma": 0.5}, arm={"sigma": 0.1}),
     "map-elites": Algorithm("MAP-Elites", "map_elites", _FROM_ELITES, lp=_ISO_LP, arm=_ISO_ARM),
     "map-elites-line": Algorithm("MAP-Elites (line)", "map_elites_line", _FROM_ELITES, lp=_LINE_LP, arm=_LINE_ARM),
-    # Not in the paper: an algorithm without step sizes; and a baseline that draws what the others draw as their
+    # Not in the paper: algorithms without step sizes; and a baseline that draws what the others draw as their
     # initial population, again and again.
+    "auto": Algorithm("Auto", "auto", _BATCH, lp={}, arm={}),
     "targeting": Algorithm("Targeting", "targeting", _BATCH, lp={}, arm={}),
     "random": Algorithm("Random sampling", "random_sampling", _BATCH, lp={"sigma": 1.0}, arm={"sigma": 1.0}),
 }

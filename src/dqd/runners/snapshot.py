@@ -136,6 +136,11 @@ class Snapshot:
         """How often the emitters restarted, and why."""
         return self.search.restarts(self.state)
 
+    @property
+    def account(self) -> str:
+        """What the emitter tells of its choices, such as the shares of `dqd.auto`; most have nothing to tell."""
+        return self.search.account(self.state)
+
     def summary(self) -> dict[str, Any]:
         """The metrics of the run as plain numbers, ready for JSON; of an empty archive, best and mean are None."""
         counts = ("iterations", "evaluations", "gradients", "nonfinite", "infeasible", "restarts")

@@ -203,6 +203,10 @@ class Search:
         """How often the emitters started anew, by reason."""
         return {reason: int(count) for reason, count in self.emitter.restarts(state.emitter).items()}
 
+    def account(self, state: SearchState) -> str:
+        """What the emitter tells of its choices, for people; most have nothing to tell."""
+        return self.emitter.account(state.emitter) if hasattr(self.emitter, "account") else ""
+
     def _inside(self, solutions: Array) -> Array:
         return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
 

@@ -20,9 +20,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.archives.archive import IMPROVED, NEW, Archive
 from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
+from dqd.emitters.rank import gained
 from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
@@ -197,7 +198,7 @@ class Targeting:
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
         hit, new = result.cell == drawn["target"], result.status == NEW
         misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"])
-        gain = jnp.where(result.status == REJECTED, 0, result.value - jnp.where(new, archive.qd_score_offset, 0))
+        gain = gained(result, archive)
         gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
         seen = hit & ~drawn["open"] & jnp.isfinite(result.value)

@@ -1,4 +1,4 @@
-"""Our numbers beside printed ones: estimates, intervals, areas under curves.
+"""Our numbers beside printed ones, or beside each other: estimates, intervals, areas under curves, tests.
 
 A case that cannot be computed (one trial, no variance) gives NaN, never an exception.
 """
@@ -6,6 +6,7 @@ A case that cannot be computed (one trial, no variance) gives NaN, never an exce
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,3 +105,22 @@ def area(steps: np.ndarray, curves: np.ndarray) -> np.ndarray:
     if len(steps) == 1:
         return curves[:, 0]
     return np.trapezoid(curves, steps, axis=1) / (steps[-1] - steps[0])
+
+
+# Tests ----------------------------------------------------------------------------------------------------------------
+
+
+def paired(first: np.ndarray, second: np.ndarray) -> float:
+    """Two-sided p of the signed-rank test of trials that belong together two by two (Wilcoxon 1945)."""
+    if len(first) < 2 or np.array_equal(first, second):
+        return NAN if len(first) < 2 else 1.0
+    return float(library("scipy.stats").wilcoxon(first, second).pvalue)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Corrected for as many tests (Holm 1979)."""
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate((len(p) - np.arange(len(p))) * np.asarray(p, float)[order])
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected.tolist()
