@@ -27,12 +27,14 @@ from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
+from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
+from dqd.runners.asynchronous import Asynchronous
 from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import recording
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
@@ -159,6 +161,7 @@ def illuminate(
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
+            `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.
             `dqd.Devices(8)`: on several devices of this machine.
         out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
             the same settings, that run is resumed; a finished one is returned at once.
@@ -183,18 +186,20 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
-    task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
+    place = _place(where)
+    rounds = place.rounds if isinstance(place, Workers) else 1
+    task = _task(score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
-    task, chosen = task.scaled(_place(where), folder, progress)
+    task, chosen = task.scaled(place, folder, progress)
     with contextlib.ExitStack() as stack:
-        runner = task.runner(_place(where), seeds is not None, folder)
+        runner = task.runner(place, seeds is not None, folder, int(iterations))
         stack.enter_context(contextlib.closing(runner))
 
         def asked() -> dict[str, Any]:
             named_seeds = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
             found = {"chosen": chosen} if chosen else {}
-            return task.settings(_place(where)) | named_seeds | {"iterations": int(iterations)} | found
+            return task.settings(place) | named_seeds | {"iterations": int(iterations)} | found
 
         written = functools.partial(hearing.tell, "on_checkpoint")
         checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain, written))
@@ -271,7 +276,7 @@ class _Task:
             return None
         return self.given.judged(archive, judging(progress))
 
-    def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None) -> Runner:
+    def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None, iterations: int) -> Runner:
         if isinstance(place, Devices):
             if not isinstance(self.problem, Domain):
                 raise ValueError("where: devices share what is compiled; give an evaluator dqd.Workers instead")
@@ -282,8 +287,9 @@ class _Task:
             return Compiled(self.search, self.problem, batched)
         if batched:
             raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
-        k = self.archive.tessellation.num_measures
-        return Hosted.of(self.search, self.problem, k, place or Workers(), None if folder is None else folder.path)
+        k, workers = self.archive.tessellation.num_measures, place or Workers()
+        hosted = Hosted.of(self.search, self.problem, k, workers, None if folder is None else folder.path)
+        return hosted if workers.rounds == 1 else Asynchronous(hosted, iterations)
 
     def settings(self, place: Workers | Devices | None) -> dict[str, Any]:
         """All that decides the result but the seed."""
@@ -294,6 +300,7 @@ class _Task:
 def _task(
     score: Any,
     emitter: Emitter,
+    rounds: int,
     tessellation: Tessellation | None,
     x0: Any,
     bounds: Any,
@@ -315,6 +322,7 @@ def _task(
     check_tessellation(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
+    emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
@@ -105,6 +106,26 @@ class Sampled:
         repeated = values.reshape(len(values) // self.repetitions, self.repetitions, *values.shape[1:])
         mean: Any = repeated.all(axis=1) if name == "feasible" else repeated.mean(axis=1, dtype=np.float64)
         return mean
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A `Sampled` evaluator in one piece: whoever is given a solution makes all evaluations that it takes."""
+
+    sampled: Sampled
+    bounds: Bounds | None
+
+    def evaluate(self, solutions: Any) -> Any:
+        return self._told(solutions, jacobian=False)
+
+    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+        return self._told(solutions, jacobian=True)
+
+    def _told(self, solutions: Any, jacobian: bool) -> SimpleNamespace:
+        def once(rows: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
+            return answer(self.sampled.single, rows, jacobian)
+
+        return SimpleNamespace(**self.sampled.answered(solutions, jacobian, once, self.bounds))
 
 
 def evaluator(

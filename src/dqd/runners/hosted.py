@@ -13,7 +13,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
-from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.evaluator import Evaluator, Sampled, Whole
 from dqd.search.search import Search, SearchState, Tally
 from dqd.search.walk import Walk, init, spread
 from dqd.workers.batches import Evaluations
@@ -37,6 +37,8 @@ class Hosted:
         """For an evaluator, or for a domain whose evaluations the workers are to do. Failures are listed in `out`."""
         evaluator = OnHost(problem, workers.rows_per_call) if isinstance(problem, Domain) else problem
         bounds = None if search.bounds is None else (np.asarray(search.bounds[0]), np.asarray(search.bounds[1]))
+        if workers.rounds > 1 and isinstance(evaluator, Sampled):
+            evaluator = Whole(evaluator, bounds)
         return Hosted(search, Evaluations(evaluator, workers, k, out, bounds))
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:

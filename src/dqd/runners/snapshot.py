@@ -13,6 +13,7 @@ import numpy as np
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
 from dqd.archives.metrics import Metrics
+from dqd.emitters.combine import Staggered
 from dqd.inputs.names import METRICS
 from dqd.search.search import Search, SearchState
 from dqd.storage import record
@@ -32,8 +33,10 @@ def settings(
     search: Search, archive: Archive, x0: Any, domain: Any, beginning: Beginning | None = None
 ) -> dict[str, Any]:
     """Everything that decides a result but the seed, as JSON; and where it was computed."""
+    timing = {"asynchronous": True} if isinstance(search.emitter, Staggered) else {}
     return describe(
         {
+            **timing,
             "domain": domain,
             "emitter": search.emitter,
             "grid": archive.tessellation,
@@ -102,6 +105,11 @@ class Snapshot:
     def mean(self) -> float:
         """Mean objective of the elites."""
         return float(self._metrics.mean)
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether the order of insertions, and so the archive, depended on when evaluations ended."""
+        return isinstance(self.search.emitter, Staggered)
 
     @property
     def iterations(self) -> int:

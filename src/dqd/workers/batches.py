@@ -77,13 +77,13 @@ class Evaluations:
 
     def _evaluated(self, batch: Batch) -> Outputs:
         """Every row evaluated once."""
-        shapes, count = self._shapes(batch, slice(None)), len(batch.solutions)
+        shapes, count = self.shapes(batch, slice(None)), len(batch.solutions)
         dtype = batch.solutions.dtype if self.sampled is None else np.float64  # means and differences want all digits
         arrays = {name: np.full(shape, np.nan, dtype) for name, shape in shapes.items()}
         size = self.workers.rows_per_call or max(count, 1)
         pieces = [slice(start, min(start + size, count)) for start in range(0, count, size)]
         for piece, outcome in zip(pieces, self._gather(batch, pieces), strict=True):
-            for part, outputs in self._settled(batch, piece, outcome):
+            for part, outputs in self.settled(batch, piece, outcome):
                 for name, output in outputs.items():
                     if name not in arrays:
                         arrays[name] = np.full(count, EXTRAS[name][1])
@@ -108,11 +108,15 @@ class Evaluations:
         self.shared[phase] = Evaluation(*(to_jax(output, solutions.dtype) for output in outputs))
         return True
 
+    def nothing(self, batch: Batch) -> Outputs:
+        """Of a batch that nothing is known of."""
+        return {name: np.full(shape, np.nan) for name, shape in self.shapes(batch, slice(None)).items()}
+
     def close(self) -> None:
         self.engine.close()
         self.failures.close()
 
-    def _settled(self, batch: Batch, piece: slice, outcome: Outputs | Exception) -> list[tuple[slice, Outputs]]:
+    def settled(self, batch: Batch, piece: slice, outcome: Outputs | Exception) -> list[tuple[slice, Outputs]]:
         """What is known of a piece in the end: all of it, or what its solutions gave one by one."""
         if not isinstance(outcome, Exception):
             return [(piece, outcome)]
@@ -147,13 +151,13 @@ class Evaluations:
     def _gather(self, batch: Batch, pieces: Sequence[slice]) -> list[Outputs | Exception]:
         """Pieces side by side. When nothing has ended for `timeout` seconds, what a worker is busy with hangs."""
         outcomes: dict[int, Outputs | Exception] = {}
-        tasks = {self._submit(batch, piece): number for number, piece in enumerate(pieces)}
+        tasks = {self.submit(batch, piece): number for number, piece in enumerate(pieces)}
         try:
             while tasks:
                 ended = self.engine.wait(list(tasks), self.workers.timeout)
                 for task in ended:  # fetched and let go at once: a result that waits on a worker can die with it
                     number = tasks.pop(task)
-                    outcomes[number] = self._outcome(task, batch, pieces[number])
+                    outcomes[number] = self.outcome(task, batch, pieces[number])
                     del task
                 if not ended:
                     for task in self.engine.stop(list(tasks)):
@@ -163,22 +167,22 @@ class Evaluations:
                 task.cancel()
         return [outcomes[number] for number in range(len(pieces))]
 
-    def _submit(self, batch: Batch, piece: slice) -> Task[Outputs]:
+    def submit(self, batch: Batch, piece: slice) -> Task[Outputs]:
         solutions = batch.solutions[piece].copy()  # an evaluator may overwrite what it is given
         return self.engine.submit(evaluate_rows, self.run, self.evaluator, solutions, batch.jacobian)
 
-    def _outcome(self, task: Task[Outputs], batch: Batch, piece: slice) -> Outputs | Exception:
+    def outcome(self, task: Task[Outputs], batch: Batch, piece: slice) -> Outputs | Exception:
         try:
             outputs = self.engine.result(task)
         except (ClusterError, MisuseError):
             raise
         except Exception as error:
             return error
-        shapes = self._shapes(batch, piece)
+        shapes = self.shapes(batch, piece)
         arrays = {name: checked("evaluator", name, outputs[name], shape) for name, shape in shapes.items()}
         return arrays | extras("evaluator", outputs, piece.stop - piece.start)
 
-    def _shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
+    def shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
         count, n = batch.solutions[piece].shape
         return expected_shapes(count, self.k, n, batch.jacobian)
 
