@@ -61,12 +61,15 @@ class AskTell(OwnLoop[Walk]):
         *,
         feasible: Any = None,
         evaluations: Any = None,
+        fields: Any = None,
     ) -> None:
         """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient.
 
-        Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `tell`.
+        Or one `dqd.Evaluation` of all. `feasible`, `evaluations` and `fields` are those of `tell`.
         """
-        given = named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
+        given = named(
+            objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations, fields=fields
+        )
         if self._look is not None and self._look.jacobian:
             self._looked(self._validate("tell_dqd", len(self._look.solutions), given))
             return
@@ -105,13 +108,15 @@ class AskTell(OwnLoop[Walk]):
         with uninterrupted():
             return walk.tell_dqd(spread(walk.nothing, mask))
 
-    def tell(self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None) -> None:
+    def tell(
+        self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None, fields: Any = None
+    ) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order; or one `dqd.Evaluation`.
 
         `feasible`, booleans (b,), keeps solutions out of the archive; `evaluations`, whole numbers (b,), says how many
-        were needed for each, where that is not one.
+        were needed for each, where that is not one; `fields`, a dictionary, has what `fields=` keeps.
         """
-        given = named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
+        given = named(objective, measures=measures, feasible=feasible, evaluations=evaluations, fields=fields)
         self._check_open("tell")
         if self._look is not None and not self._look.jacobian:
             self._looked(self._validate("tell", len(self._look.solutions), given))

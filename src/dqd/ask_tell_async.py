@@ -75,15 +75,18 @@ class AskTellAsync(OwnLoop[Rounds]):
         *,
         feasible: Any = None,
         evaluations: Any = None,
+        fields: Any = None,
     ) -> None:
         """Objective (m,), measures (m, k) and, where it was asked for, the jacobian (m, 1 + k, n) of some ids (m,).
 
-        Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `AskTell.tell`. A tell that fails
-        changes nothing.
+        Or one `dqd.Evaluation` of all. `feasible`, `evaluations` and `fields` are those of `AskTell.tell`. A tell that
+        fails changes nothing.
         """
         self._check_open("tell")
         numbers = [int(number) for number in np.atleast_1d(to_numpy(ids))]
-        given = named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
+        given = named(
+            objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations, fields=fields
+        )
         if not self._jobs.check("tell", numbers):
             del given["jacobian"]
         evaluation, before = self._validate("tell", len(numbers), given), self.iteration

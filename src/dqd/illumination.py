@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, overload
@@ -31,6 +31,7 @@ from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.fields import Shapes, check_fields
 from dqd.inputs.layout import Layout
 from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
@@ -84,6 +85,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -107,6 +109,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -130,6 +133,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = Threshold(),  # noqa: B008 - frozen
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -159,6 +163,8 @@ def illuminate(
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
         threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
+        fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
+            what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
             `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.
@@ -186,9 +192,12 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
+    kept = check_fields(fields or {})
     place = _place(where)
     rounds = place.rounds if isinstance(place, Workers) else 1
-    task = _task(score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
+    task = _task(
+        score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive, kept
+    )
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
     task, chosen = task.scaled(place, folder, progress)
@@ -287,8 +296,8 @@ class _Task:
             return Compiled(self.search, self.problem, batched)
         if batched:
             raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
-        k, workers = self.archive.tessellation.num_measures, place or Workers()
-        hosted = Hosted.of(self.search, self.problem, k, workers, None if folder is None else folder.path)
+        k, workers, fields = self.archive.tessellation.num_measures, place or Workers(), self.archive.field_shapes
+        hosted = Hosted.of(self.search, self.problem, k, workers, None if folder is None else folder.path, fields)
         return hosted if workers.rounds == 1 else Asynchronous(hosted, iterations)
 
     def settings(self, place: Workers | Devices | None) -> dict[str, Any]:
@@ -308,6 +317,7 @@ def _task(
     threshold: Threshold,
     qd_score_offset: float,
     beginning: Any,
+    fields: Shapes,
 ) -> _Task:
     check_emitter("emitter", emitter)
     if not isinstance(threshold, Threshold):
@@ -326,13 +336,18 @@ def _task(
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
-        tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
+        tessellation,
+        flat.size,
+        threshold=threshold,
+        qd_score_offset=qd_score_offset,
+        dtype=flat.dtype,
+        fields=fields,
     )
     rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)
-    check_score(domain, flat, tessellation)
+    check_score(domain, flat, tessellation, fields)
     return _Task(domain, *rest)
 
 

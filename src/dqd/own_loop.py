@@ -18,6 +18,7 @@ from dqd.domains.survey import Ask
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras
+from dqd.inputs.fields import check_fields, flat, nested
 from dqd.inputs.layout import Layout
 from dqd.interop.torch_arrays import copied, spoken, to_torch
 from dqd.result import Result
@@ -56,6 +57,7 @@ class OwnLoop(Generic[Moving]):
         archive: Any = None,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
+        fields: Mapping[str, tuple[int, ...]] | None = None,
         out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
         """The arguments are those of `dqd.illuminate`."""
@@ -75,8 +77,9 @@ class OwnLoop(Generic[Moving]):
             threshold=threshold,
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
+            fields=check_fields(fields or {}),
         )
-        self._x0 = flat
+        self._x0, self._fields = flat, empty.field_shapes
         self._beginning = Beginning.of(archive, empty, search.bounds)
         self._clock, self._closed = CompileClock(), False
         self._told: dict[str, Evaluation] = {}
@@ -203,11 +206,13 @@ class OwnLoop(Generic[Moving]):
 
     def _validate(self, call: str, batch: int, given: Mapping[str, Any]) -> Evaluation:
         """Copies of the caller's arrays, checked."""
-        expected = expected_shapes(batch, self._k, self._size, jacobian="jacobian" in given)
+        # A look before the search is told of no fields.
+        fields = self._fields if self._look is None else {}
+        expected, told = expected_shapes(batch, self._k, self._size, "jacobian" in given, fields), flat(given)
         like = self._walk.nothing.objective
-        copies: Any = {name: copied(call, name, given[name], shape, like) for name, shape in expected.items()}
+        copies: Any = {name: copied(call, name, told.get(name), shape, like) for name, shape in expected.items()}
         copies |= extras(call, given, batch)
-        self._told[call] = Evaluation(**copies)  # kept until the next one
+        self._told[call] = Evaluation(**nested(copies))  # kept until the next one
         return self._told[call]
 
 

@@ -24,7 +24,7 @@ Row = TypeVar("Row")
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
-    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
+    *("domain", "fields", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
     *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
 )
 
@@ -37,6 +37,7 @@ def settings(
     return describe(
         {
             **timing,
+            **({"fields": archive.field_shapes} if archive.fields else {}),
             "domain": domain,
             "emitter": search.emitter,
             "grid": archive.tessellation,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dqd.inputs.arrays import EXTRAS
+from dqd.inputs.fields import flat, nested
 from dqd.types import Evaluation
 
 Rows = dict[str, np.ndarray]
@@ -45,8 +46,7 @@ class Batch:
         def column(name: str) -> np.ndarray:
             return np.stack([row[name] if name in row else EXTRAS[name][1] for row in rows])
 
-        columns: Any = {name: column(name) for name in names}
-        return Evaluation(**columns)
+        return Evaluation(**nested({name: column(name) for name in names}))
 
 
 class Jobs:
@@ -107,7 +107,7 @@ class Jobs:
 
     def tell(self, ids: Sequence[int], evaluation: Evaluation) -> None:
         """What was found, a row for each id. Batches that are complete are closed."""
-        parts = {name: np.asarray(part) for name, part in vars(evaluation).items() if part is not None}
+        parts = {name: np.asarray(part) for name, part in flat(vars(evaluation)).items()}
         for place, number in enumerate(ids):
             batch, row = self._out.pop(number)
             batch.told[row] = {name: part[place] for name, part in parts.items()}

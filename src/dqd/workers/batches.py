@@ -18,6 +18,7 @@ import numpy as np
 from dqd.inputs.arrays import EXTRAS, check_shape, checked, expected_shapes, extras
 from dqd.inputs.estimates import Bounds
 from dqd.inputs.evaluator import Evaluator, MisuseError, Sampled
+from dqd.inputs.fields import Shapes, nested
 from dqd.interop.torch import TorchEvaluator
 from dqd.interop.torch_arrays import to_jax
 from dqd.types import Evaluation
@@ -52,10 +53,11 @@ class Evaluations:
         k: int,
         out: str | os.PathLike[str] | None,
         bounds: Bounds | None = None,
+        fields: Shapes | None = None,
     ) -> None:
         self.sampled = evaluator if isinstance(evaluator, Sampled) else None
         self.evaluator = evaluator.single if isinstance(evaluator, Sampled) else evaluator
-        self.workers, self.k, self.bounds = workers, k, bounds
+        self.workers, self.k, self.bounds, self.fields = workers, k, bounds, fields or {}
         self.engine, self.failures = workers.engine(self.evaluator), Failures(out)
         self.run = uuid.uuid4().hex
         self.shared: dict[str, Evaluation] = {}  # the last of each phase that JAX was given as tensors
@@ -73,7 +75,7 @@ class Evaluations:
             found: Any = each(solutions, phase == "points")
         else:
             found = self.sampled.answered(solutions, phase == "points", each, self.bounds)
-        return Evaluation(**found).astype(solutions.dtype)
+        return Evaluation(**nested(found)).astype(solutions.dtype)
 
     def _evaluated(self, batch: Batch) -> Outputs:
         """Every row evaluated once."""
@@ -92,7 +94,7 @@ class Evaluations:
 
     def _share(self, solutions: Any, phase: str) -> bool:
         """Torch evaluates where JAX computes, and no array leaves the GPU. Not if that fails."""
-        evaluator, whole = self.evaluator, self.workers.rows_per_call is None
+        evaluator, whole = self.evaluator, self.workers.rows_per_call is None and not self.fields
         if not (whole and isinstance(evaluator, TorchEvaluator) and evaluator.shares(solutions)):
             return False
         jacobian = phase == "points"
@@ -105,7 +107,8 @@ class Evaluations:
         shapes = expected_shapes(len(solutions), self.k, solutions.shape[1], jacobian)
         for (name, shape), output in zip(shapes.items(), outputs, strict=True):
             check_shape("evaluator", name, tuple(output.shape), shape)
-        self.shared[phase] = Evaluation(*(to_jax(output, solutions.dtype) for output in outputs))
+        shared: Any = dict(zip(shapes, (to_jax(output, solutions.dtype) for output in outputs), strict=True))
+        self.shared[phase] = Evaluation(**shared)
         return True
 
     def nothing(self, batch: Batch) -> Outputs:
@@ -179,12 +182,12 @@ class Evaluations:
         except Exception as error:
             return error
         shapes = self.shapes(batch, piece)
-        arrays = {name: checked("evaluator", name, outputs[name], shape) for name, shape in shapes.items()}
+        arrays = {name: checked("evaluator", name, outputs.get(name), shape) for name, shape in shapes.items()}
         return arrays | extras("evaluator", outputs, piece.stop - piece.start)
 
     def shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
         count, n = batch.solutions[piece].shape
-        return expected_shapes(count, self.k, n, batch.jacobian)
+        return expected_shapes(count, self.k, n, batch.jacobian, self.fields)
 
     def _report(self, batch: Batch, index: int, error: Exception) -> None:
         solution = batch.solutions[index]

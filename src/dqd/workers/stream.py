@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dqd.inputs.fields import nested
 from dqd.types import Evaluation
 from dqd.workers.batches import Batch, Evaluations, Outputs
 from dqd.workers.engine import Task, WorkerDiedError
@@ -80,4 +81,4 @@ class Stream:
         if given.torn is not None and not isinstance(outcome, Exception):
             self.evaluations.failures.overcome(batch.iteration, batch.phase, SINGLE, given.torn)
         outputs: Any = found[0][1] if found else self.evaluations.nothing(batch)
-        return Evaluation(**outputs).astype(batch.solutions.dtype)
+        return Evaluation(**nested(outputs)).astype(batch.solutions.dtype)
