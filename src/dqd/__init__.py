@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dqd.archives import Archive as Archive
     from dqd.archives import Threshold as Threshold
     from dqd.ask_tell import AskTell as AskTell
+    from dqd.ask_tell_async import AskTellAsync as AskTellAsync
     from dqd.domains import Arm as Arm
     from dqd.domains import Domain as Domain
     from dqd.domains import LinearProjection as LinearProjection
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dqd.archives": ("Archive", "Threshold"),
     "dqd.ask_tell": ("AskTell",),
+    "dqd.ask_tell_async": ("AskTellAsync",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
     "dqd.inputs.estimates": ("EvolutionStrategies", "FiniteDifferences"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),

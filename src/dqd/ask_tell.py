@@ -15,120 +15,29 @@ it is kept on disk like any run, until it is closed: made again, it goes on bit 
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from dqd.archives.archive import Archive
-from dqd.archives.beginning import Beginning
-from dqd.archives.threshold import Threshold
-from dqd.compiler import cache
-from dqd.domains.survey import Ask
-from dqd.emitters.emitter import Emitter, check_emitter
-from dqd.emitters.presets import usual
-from dqd.inputs.arguments import check_initial_sigma, check_seed
-from dqd.inputs.arrays import expected_shapes, extras, to_numpy
-from dqd.inputs.layout import Layout
-from dqd.interop.torch_arrays import copied, spoken, to_torch
-from dqd.result import Result
-from dqd.runners.checkpoints import NoCheckpoints, recording
-from dqd.runners.progress import CompileClock, uninterrupted
-from dqd.runners.snapshot import settings
-from dqd.search.health import warn
-from dqd.search.history import History
-from dqd.search.scales import Scales, say_chosen
-from dqd.search.search import Search
-from dqd.search.walk import Walk, init, spread
-from dqd.storage.folder import Folder
-from dqd.tessellations.kinds import check_tessellation
-from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Evaluation, PyTree
+from dqd.inputs.arrays import to_numpy
+from dqd.own_loop import OwnLoop, named
+from dqd.runners.progress import uninterrupted
+from dqd.search.search import SearchState
+from dqd.search.walk import Walk, spread
 
 
-class AskTell:
+class AskTell(OwnLoop[Walk]):
     """A search whose evaluations happen outside. Solutions are handed out as new arrays (batch, n).
 
     They are of NumPy, or of torch and on the device of x0 where x0 is.
     """
 
-    def __init__(
-        self,
-        emitter: Emitter | None,
-        tessellation: Tessellation,
-        *,
-        x0: Any,
-        seed: int = 0,
-        bounds: Any = None,
-        initial_sigma: float | None = None,
-        archive: Any = None,
-        threshold: Threshold = Threshold(),  # noqa: B008 - frozen
-        qd_score_offset: float = 0.0,
-        out: str | os.PathLike[str] | Folder | None = None,
-    ) -> None:
-        """The arguments are those of `dqd.illuminate`; None is its usual emitter."""
-        cache.enable()
-        check_tessellation(tessellation)
-        emitter = usual(tessellation) if emitter is None else emitter
-        check_emitter("emitter", emitter)
-        sigma = check_initial_sigma(initial_sigma)
-        check_seed(seed)
-        self._layout, flat = Layout.of(x0)
-        self._device = spoken(jax.tree.leaves(x0))
-        search = Search(emitter, self._layout.flatten_bounds(bounds), sigma)
-        self._seed = int(seed)
-        self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
-        empty = Archive.empty(
-            tessellation,
-            flat.size,
-            threshold=threshold,
-            qd_score_offset=qd_score_offset,
-            dtype=flat.dtype,
-        )
-        self._x0 = flat
-        self._beginning = Beginning.of(archive, empty, search.bounds)
-        self._clock, self._closed = CompileClock(), False
-        self._told: dict[str, Evaluation] = {}
-        self._scales, self._out = Scales.of(search, initial_sigma), Folder.of(out)
-        self._choosing = self._scales.choosing(flat, tessellation)
-        known = self._scales.recorded(self._out) if self._scales.names else {}
-        self._look: Ask | None = next(self._choosing) if known is None else None
-        # While sigmas are looked for, others stand in their place, and nothing is kept.
-        self._begin(empty, dict.fromkeys(self._scales.names, 1.0) if known is None else known)
+    def _moving(self, state: SearchState) -> Walk:
+        return Walk(self._search, state)
 
-    def _begin(self, empty: Archive, chosen: dict[str, float]) -> None:
-        """Before iteration 1, or where an earlier session ended."""
-        self._search, self._chosen = self._scales.chosen(chosen), {} if self._look else chosen
-
-        def asked() -> dict[str, Any]:
-            found: dict[str, Any] = {"seed": self._seed, "iterations": None} | ({"chosen": chosen} if chosen else {})
-            return settings(self._search, empty, self._x0, None, self._beginning) | found
-
-        with contextlib.ExitStack() as stack:
-            folder = None if self._look else self._out
-            self._checkpoints = stack.enter_context(recording(folder, asked, self._clock, self._search))
-            restored = self._checkpoints.restore(empty, self._x0)
-            self._folder = stack.pop_all()
-        if restored is None:
-            begun = empty if self._beginning is None or self._look else self._beginning.into(empty)
-            restored = init(self._search, begun, self._x0, jax.random.key(self._seed)), History()
-        state, self._history = restored
-        self._initial_left = self._search.emitter.initial_population > 0 and not state.tally.candidates
-        self._walk = Walk(self._search, state)
-
-    # Before the search: which sigma? ----------------------------------------------------------------------------------
-
-    def _looked(self, evaluation: Evaluation) -> None:
-        """Go on with what was found; in the end, begin with what was chosen."""
-        try:
-            self._look = self._choosing.send(evaluation)
-        except StopIteration as end:
-            self._look = None
-            say_chosen(end.value)
-            self._begin(self._walk.release().archive, end.value)
+    def _within(self) -> bool:
+        return self._walk.proposal is not None
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
@@ -152,12 +61,15 @@ class AskTell:
         *,
         feasible: Any = None,
         evaluations: Any = None,
+        fields: Any = None,
     ) -> None:
         """Objective (p,), measures (p, k), jacobian (p, 1 + k, n) of the points; row 0 is the objective's gradient.
 
-        Or one `dqd.Evaluation` of all. `feasible` and `evaluations` are those of `tell`.
+        Or one `dqd.Evaluation` of all. `feasible`, `evaluations` and `fields` are those of `tell`.
         """
-        given = _named(objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations)
+        given = named(
+            objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations, fields=fields
+        )
         if self._look is not None and self._look.jacobian:
             self._looked(self._validate("tell_dqd", len(self._look.solutions), given))
             return
@@ -196,15 +108,16 @@ class AskTell:
         with uninterrupted():
             return walk.tell_dqd(spread(walk.nothing, mask))
 
-    def tell(self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None) -> None:
+    def tell(
+        self, objective: Any, measures: Any = None, *, feasible: Any = None, evaluations: Any = None, fields: Any = None
+    ) -> None:
         """Objective (b,) and measures (b, k) of the solutions of `ask`, in their order; or one `dqd.Evaluation`.
 
         `feasible`, booleans (b,), keeps solutions out of the archive; `evaluations`, whole numbers (b,), says how many
-        were needed for each, where that is not one.
+        were needed for each, where that is not one; `fields`, a dictionary, has what `fields=` keeps.
         """
-        given = _named(objective, measures=measures, feasible=feasible, evaluations=evaluations)
-        if self._closed:
-            raise RuntimeError("tell: this search was closed; make it again, with the same `out`, to go on")
+        given = named(objective, measures=measures, feasible=feasible, evaluations=evaluations, fields=fields)
+        self._check_open("tell")
         if self._look is not None and not self._look.jacobian:
             self._looked(self._validate("tell", len(self._look.solutions), given))
             return
@@ -217,87 +130,4 @@ class AskTell:
                 self._initial_left = False
             else:
                 self._walk.tell(evaluation)
-        self._checkpoints.passed(self.iteration)
-        if self._checkpoints.due(self.iteration):
-            self._keep()
-
-    # On disk ----------------------------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """With `out`: write what was found and let go of the folder. A round that was begun is asked for again."""
-        closed, self._closed = self._closed, True
-        with self._folder:
-            if self._walk.proposal is None and not closed:
-                self._keep(last=True)
-
-    def _keep(self, last: bool = False) -> None:
-        if not isinstance(self._checkpoints, NoCheckpoints):
-            self._checkpoints.keep(self._walk.state, self._settled(), last=last)
-
-    def __enter__(self) -> AskTell:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    # What was found ---------------------------------------------------------------------------------------------------
-
-    @property
-    def archive(self) -> Archive:
-        return self._walk.state.archive
-
-    @property
-    def iteration(self) -> int:
-        """Iterations completed; the initial population is not one."""
-        return self._walk.iteration
-
-    @property
-    def qd_score(self) -> float:
-        return float(self._walk.metrics.qd_score)
-
-    @property
-    def coverage(self) -> float:
-        return float(self._walk.metrics.coverage)
-
-    @property
-    def best(self) -> float:
-        return float(self._walk.metrics.best)
-
-    def result(self) -> Result:
-        """What was found so far, as `illuminate` returns it, with the same warnings."""
-        history, state = self._settled().arrays(), self._walk.state
-        warn(state, flat=True)
-        found = (self._seed, None, *self._clock.read(), self._layout)
-        return Result(self._search, state, history, *found, chosen=self._chosen)
-
-    def unflatten(self, solution: Any) -> PyTree:
-        """One solution (n,), shaped like x0."""
-        return self._layout.unflatten(solution)
-
-    def _settled(self) -> History:
-        """The history up to now."""
-        for rows in self._walk.rows():
-            self._history.append(rows)
-        return self._history
-
-    # The border -------------------------------------------------------------------------------------------------------
-
-    def _handed(self, array: Any) -> Any:
-        """A copy of an array of ours, of the kind that x0 is."""
-        return np.array(array) if self._device is None else to_torch(array, self._device, copy=True)
-
-    def _validate(self, call: str, batch: int, given: Mapping[str, Any]) -> Evaluation:
-        """Copies of the caller's arrays, checked."""
-        expected = expected_shapes(batch, self._k, self._size, jacobian="jacobian" in given)
-        like = self._walk.nothing.objective
-        copies: Any = {name: copied(call, name, given[name], shape, like) for name, shape in expected.items()}
-        copies |= extras(call, given, batch)
-        self._told[call] = Evaluation(**copies)  # kept until the next one
-        return self._told[call]
-
-
-def _named(objective: Any, **others: Any) -> dict[str, Any]:
-    """What was told, by name; all of it may have come as one `Evaluation`."""
-    if not hasattr(objective, "objective"):
-        return {"objective": objective, **others}
-    return {name: getattr(objective, name, None) for name in ("objective", *others)}
+        self._passed()

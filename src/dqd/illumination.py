@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, overload
@@ -27,13 +27,16 @@ from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
+from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.fields import Shapes, check_fields
 from dqd.inputs.layout import Layout
 from dqd.interop.torch import TorchEvaluator
 from dqd.result import Result, Results
+from dqd.runners.asynchronous import Asynchronous
 from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import recording
 from dqd.runners.compiled import Compiled, counted, grain, run_chunk, start_seeds
@@ -83,6 +86,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -106,6 +110,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = ...,
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -129,6 +134,7 @@ def illuminate(
     archive: Any = None,
     threshold: Threshold = Threshold(),  # noqa: B008 - frozen
     qd_score_offset: float = 0.0,
+    fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -158,8 +164,11 @@ def illuminate(
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
         threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
+        fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
+            what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
+            `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.
             `dqd.Devices(8)`: on several devices of this machine.
         out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
             the same settings, that run is resumed; a finished one is returned at once.
@@ -184,18 +193,23 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
-    task = _task(score, emitter, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive)
+    kept = check_fields(fields or {})
+    place = _place(where)
+    rounds = place.rounds if isinstance(place, Workers) else 1
+    task = _task(
+        score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive, kept
+    )
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
-    task, chosen = task.scaled(_place(where), folder, progress)
+    task, chosen = task.scaled(place, folder, progress)
     with contextlib.ExitStack() as stack:
-        runner = task.runner(_place(where), seeds is not None, folder)
+        runner = task.runner(place, seeds is not None, folder, int(iterations))
         stack.enter_context(contextlib.closing(runner))
 
         def asked() -> dict[str, Any]:
             named_seeds = {"seed": numbers[0]} if seeds is None else {"seeds": numbers}
             found = {"chosen": chosen} if chosen else {}
-            return task.settings(_place(where)) | named_seeds | {"iterations": int(iterations)} | found
+            return task.settings(place) | named_seeds | {"iterations": int(iterations)} | found
 
         written = functools.partial(hearing.tell, "on_checkpoint")
         checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain, written))
@@ -274,7 +288,7 @@ class _Task:
             return None
         return self.given.judged(archive, judging(progress))
 
-    def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None) -> Runner:
+    def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None, iterations: int) -> Runner:
         if isinstance(place, Devices):
             if not isinstance(self.problem, Domain):
                 raise ValueError("where: devices share what is compiled; give an evaluator dqd.Workers instead")
@@ -285,8 +299,9 @@ class _Task:
             return Compiled(self.search, self.problem, batched)
         if batched:
             raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
-        k = self.archive.tessellation.num_measures
-        return Hosted.of(self.search, self.problem, k, place or Workers(), None if folder is None else folder.path)
+        k, workers, fields = self.archive.tessellation.num_measures, place or Workers(), self.archive.field_shapes
+        hosted = Hosted.of(self.search, self.problem, k, workers, None if folder is None else folder.path, fields)
+        return hosted if workers.rounds == 1 else Asynchronous(hosted, iterations)
 
     def settings(self, place: Workers | Devices | None) -> dict[str, Any]:
         """All that decides the result but the seed."""
@@ -297,6 +312,7 @@ class _Task:
 def _task(
     score: Any,
     emitter: Emitter | None,
+    rounds: int,
     tessellation: Tessellation | None,
     x0: Any,
     bounds: Any,
@@ -304,6 +320,7 @@ def _task(
     threshold: Threshold,
     qd_score_offset: float,
     beginning: Any,
+    fields: Shapes,
 ) -> _Task:
     if emitter is not None:
         check_emitter("emitter", emitter)
@@ -320,16 +337,22 @@ def _task(
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
     emitter = usual(tessellation) if emitter is None else emitter
+    emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
-        tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
+        tessellation,
+        flat.size,
+        threshold=threshold,
+        qd_score_offset=qd_score_offset,
+        dtype=flat.dtype,
+        fields=fields,
     )
     rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)
-    check_score(domain, flat, tessellation)
+    check_score(domain, flat, tessellation, fields)
     return _Task(domain, *rest)
 
 

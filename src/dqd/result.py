@@ -118,9 +118,10 @@ class Result(Snapshot, Archived):
         return {**made_of, **more, "seed": self.seed, "iterations": self.iterations}
 
     def __repr__(self) -> str:
+        order = ", asynchronous: its order depended on timing" if self.asynchronous else ""
         return (
             f"Result(qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}, "
-            f"iterations={self.iterations:,}, evaluations={self.evaluations:,}, seconds={self.seconds:.2f})"
+            f"iterations={self.iterations:,}, evaluations={self.evaluations:,}, seconds={self.seconds:.2f}{order})"
         )
 
 

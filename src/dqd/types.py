@@ -93,11 +93,12 @@ class Evaluation:
     jacobian: Array | None = None  # (b, 1 + k, n) of the raw objective and of the measures
     feasible: Array | None = None  # (b,) False keeps a solution out of the archive; None: all may enter
     evaluations: Array | None = None  # (b,) how many it took to evaluate each; None: one
+    fields: dict[str, Array] | None = None  # (b, ...) the user's own numbers by name: kept, and used for nothing else
 
     def astype(self, dtype: Any) -> Evaluation:
         """Its real numbers in one precision, that of the search: a score may compute in another."""
-        real = {name: getattr(self, name) for name in ("objective", "measures", "jacobian")}
-        return replace(self, **{name: part.astype(dtype) for name, part in real.items() if part is not None})
+        real = {name: getattr(self, name) for name in ("objective", "measures", "jacobian", "fields")}
+        return replace(self, **jax.tree.map(lambda part: part.astype(dtype), real))
 
 
 @pytree
@@ -127,4 +128,6 @@ class Proposal:
 
 
 Bounds: TypeAlias = tuple[Array, Array] | None  # lower and upper, each (n,)
-Score = Callable[[Any], tuple[Array, ...]]  # one solution -> objective (), measures (k,) and, if so, feasible ()
+Score = Callable[
+    [Any], tuple[Array, ...]
+]  # one solution -> objective (), measures (k,), and if so feasible () or fields

@@ -151,5 +151,25 @@ class KillsAWorker:
         return sphere(solutions)
 
 
+class DiesAt:
+    """Kills the process that evaluates this one solution, every time."""
+
+    def __init__(self, solution):
+        self.solution = solution
+
+    def __call__(self, solutions):
+        if (solutions == self.solution).all(axis=1).any():
+            os._exit(1)
+        return sphere(solutions)
+
+
+class HangsAt(DiesAt):
+    """Never ends with this one solution."""
+
+    def __call__(self, solutions):
+        time.sleep(3600 * (solutions == self.solution).all(axis=1).any())
+        return sphere(solutions)
+
+
 def die():
     os._exit(1)

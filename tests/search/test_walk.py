@@ -10,8 +10,9 @@ from conformance.table import EMITTERS, SPHERE, asking, assert_same, copied, eva
 from small import mostly_long
 
 import dqd
+from dqd.search.motion import Division
 from dqd.search.search import Search
-from dqd.search.walk import Division, Walk
+from dqd.search.walk import Walk
 
 CELLS = 20 * 20  # a size that nothing else has
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from dqd.archives.metrics import Metrics, Standing
 from dqd.archives.rivals import Rivals, rivals
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
+from dqd.inputs.fields import Shapes
 from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
@@ -69,6 +71,7 @@ class Archive(Archived):
     learning_rate: float
     minimum: float
     qd_score_offset: float
+    fields: dict[str, Array] | None = None  # (cells, ...) numbers of the user's own by name, NaN where not known
 
     @staticmethod
     def empty(
@@ -78,6 +81,7 @@ class Archive(Archived):
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
         dtype: jnp.dtype | None = None,
+        fields: Shapes | None = None,
     ) -> Archive:
         """An archive without elites."""
         if not math.isfinite(qd_score_offset):
@@ -106,6 +110,9 @@ class Archive(Archived):
             learning_rate=float(learning_rate),
             minimum=float(minimum),
             qd_score_offset=float(qd_score_offset),
+            fields={name: jnp.full((cells, *shape), jnp.nan, dtype) for name, shape in fields.items()}
+            if fields
+            else None,
         )
 
     @staticmethod
@@ -116,7 +123,11 @@ class Archive(Archived):
         cell = saved.cell
         dtype = jax.dtypes.canonicalize_dtype(saved.solutions.dtype)
         archive = Archive.empty(
-            saved.tessellation, saved.solutions.shape[1], qd_score_offset=saved.qd_score_offset, dtype=dtype
+            saved.tessellation,
+            saved.solutions.shape[1],
+            qd_score_offset=saved.qd_score_offset,
+            dtype=dtype,
+            fields={name: values.shape[1:] for name, values in saved.fields.items()},
         )
         objective = saved.objective.astype(dtype)
         return replace(
@@ -129,11 +140,17 @@ class Archive(Archived):
             count=archive.count + len(cell),
             total=archive.total.add(jnp.asarray(objective)).add(jnp.full(len(cell), -saved.qd_score_offset, dtype)),
             best=jnp.asarray(saved.best, dtype),
+            fields=archive._fields_with(cell, saved.fields),
         )
 
     @property
     def num_cells(self) -> int:
         return self.tessellation.num_cells
+
+    @property
+    def field_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What is kept of every elite besides: names and shapes."""
+        return {name: values.shape[1:] for name, values in (self.fields or {}).items()}
 
     @property
     def standing(self) -> Standing:
@@ -191,8 +208,16 @@ class Archive(Archived):
             count=self.count + jnp.sum(new, dtype=jnp.int32),
             total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
+            fields=self._fields_with(row, evaluation.fields or {}),
         )
         return archive, result
+
+    def _fields_with(self, row: Array | np.ndarray, told: Mapping[str, Any]) -> dict[str, Array] | None:
+        """The fields with rows replaced: by what was told, NaN where it was not."""
+        if self.fields is None:
+            return None
+        unknown = {name: jnp.full((len(row), *values.shape[1:]), jnp.nan) for name, values in self.fields.items()}
+        return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
 
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         """Everything about a batch that depends on what the archive holds before it."""
@@ -275,6 +300,7 @@ class Archive(Archived):
             rows(self.found),
             kinds.from_arrays(self.tessellation.arrays()),
             float(self.qd_score_offset),
+            fields={name: rows(values) for name, values in (self.fields or {}).items()},
         )
 
     def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
@@ -292,8 +318,12 @@ class Archive(Archived):
         return self.to_numpy(solutions).save(path, solutions=solutions)
 
     def _elites(self, cells: np.ndarray, occupied: np.ndarray) -> Elites:
-        fields = (self.solutions, self.objective, self.measures, self.found)
-        return Elites(cells, occupied, *(np.asarray(field)[cells] for field in fields))
+        def rows(values: Array) -> np.ndarray:
+            return np.asarray(values)[cells]
+
+        solutions, objective, measures, found = map(rows, (self.solutions, self.objective, self.measures, self.found))
+        fields = {name: rows(values) for name, values in (self.fields or {}).items()}
+        return Elites(cells, occupied, solutions, objective, measures, found, fields)
 
     def __len__(self) -> int:
         return int(self.count)

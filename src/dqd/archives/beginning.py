@@ -27,13 +27,15 @@ class Beginning:
     solutions: np.ndarray  # (m, n)
     objective: np.ndarray  # (m,)
     measures: np.ndarray  # (m, k)
+    fields: dict[str, np.ndarray]  # (m, ...) those that the search keeps and that are known
 
     @staticmethod
     def of(given: Any, like: Archive, bounds: tuple[Any, Any] | None) -> Beginning | None:
         """What a user gave, checked, in the precision of the archive that it is for."""
         if given is None:
             return None
-        arrays = {name: numbers("archive", name, values) for name, values in _arrays(given).items()}
+        elites = _elites(given)
+        arrays = {name: numbers("archive", name, getattr(elites, name)) for name in NAMES}
         sizes = {"solutions": like.solutions.shape[1:], "objective": (), "measures": like.measures.shape[1:]}
         count = len(arrays["objective"]) if arrays["objective"].ndim else -1
         for name, array in arrays.items():
@@ -43,19 +45,21 @@ class Beginning:
                 raise ValueError(f"archive: {name}: expected finite numbers, got NaN or infinity")
         exact = {name: np.ascontiguousarray(array, like.solutions.dtype) for name, array in arrays.items()}
         _check_bounds(exact["solutions"], bounds)
-        return Beginning(**exact)
+        told = {name: np.asarray(values) for name, values in getattr(elites, "fields", {}).items()}
+        shapes = {name: (count, *shape) for name, shape in like.field_shapes.items()}
+        return Beginning(**exact, fields={name: told[name] for name in told if shapes.get(name) == told[name].shape})
 
     def into(self, archive: Archive) -> Archive:
         """The archive, whose buffers are taken over, with these inserted by its own rule, as found in iteration 0."""
         for start in range(0, len(self.objective), ROWS):
-            parts = [part[start : start + ROWS] for part in (self.solutions, self.objective, self.measures)]
-            real = np.arange(ROWS) < len(parts[0])
-            archive = _insert(archive, *(filled(part, ROWS) for part in parts), real)
+            whole = (self.solutions, self.objective, self.measures, self.fields)
+            parts = jax.tree.map(lambda part: filled(part[start : start + ROWS], ROWS), whole)  # noqa: B023
+            archive = _insert(archive, *parts, np.arange(ROWS) < len(self.objective) - start)
         return archive
 
 
-def _arrays(given: Any) -> dict[str, Any]:
-    """Solutions, objective and measures of whatever holds elites."""
+def _elites(given: Any) -> Any:
+    """Something with solutions, objective and measures, of whatever holds elites."""
     given = load(given) if isinstance(given, str | os.PathLike) else getattr(given, "archive", given)
     given = getattr(given, "elites", given)
     if isinstance(given, Mapping):
@@ -67,7 +71,7 @@ def _arrays(given: Any) -> dict[str, Any]:
         )
     if given.solutions is None:
         raise ValueError("archive: its solutions were not saved, so no search can begin with them")
-    return {name: getattr(given, name) for name in NAMES}
+    return given
 
 
 def _spelt(given: Mapping[str, Any]) -> dict[str, str]:
@@ -90,8 +94,8 @@ def _check_bounds(solutions: np.ndarray, bounds: tuple[Any, Any] | None) -> None
             )
 
 
-def _add(archive: Archive, solutions: Any, objective: Any, measures: Any, real: Any) -> Archive:
-    return archive.add(solutions, Evaluation(objective, measures), 0, real)[0]
+def _add(archive: Archive, solutions: Any, objective: Any, measures: Any, fields: Any, real: Any) -> Archive:
+    return archive.add(solutions, Evaluation(objective, measures, fields=fields), 0, real)[0]
 
 
 _insert = jax.jit(_add, donate_argnums=0)

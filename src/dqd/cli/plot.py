@@ -30,6 +30,9 @@ def plot(
     against: Annotated[
         str, typer.Option(metavar="iteration|evaluations|seconds", help="What curves go against.")
     ] = "iteration",
+    field: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A field of the run's own that the colours show.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Above the picture.")] = None,
     cmap: Annotated[str | None, typer.Option(metavar="NAME", help="Colours, by a name that matplotlib knows.")] = None,
     vmin: Annotated[float | None, typer.Option(help="Objective at the lower end of the colours.")] = None,
@@ -47,8 +50,8 @@ def plot(
     with explained(FAILURE):
         from dqd.figures import draw
 
-        special = {"metric": metric, "against": against} if kind == "curves" else {"vmin": vmin, "vmax": vmax}
-        given = {"labels": labels, "title": title, "cmap": cmap, **special}
+        curves, colours = {"metric": metric, "against": against}, {"vmin": vmin, "vmax": vmax, "field": field}
+        given = {"labels": labels, "title": title, "cmap": cmap, **(curves if kind == "curves" else colours)}
         options = {name: value for name, value in given.items() if value is not None}
         draw.save(_drawn(kind, groups, options), out)
     typer.echo(f"picture: {out}")

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -21,29 +24,32 @@ class Domain:
         """(scale, offset): the archive stores scale * objective + offset."""
         return 1.0, 0.0
 
-    def score(self, x: Array) -> tuple[Array, ...]:
-        """Raw objective () and measures (k,) of one solution (n,); a third, boolean (), says whether it is feasible."""
+    def score(self, x: Array) -> tuple[Any, ...]:
+        """Raw objective () and measures (k,) of one solution (n,).
+
+        More may follow: a boolean (), whether it is feasible; a dictionary of the numbers that `fields=` keeps.
+        """
         raise NotImplementedError
 
     def evaluate(self, solutions: Array) -> Evaluation:
         """Objective and measures of a batch (b, n)."""
-        objective, measures, *feasible = jax.vmap(self.score)(solutions)
-        return Evaluation(self._stored(objective), measures, None, *feasible)
+        objective, measures, *more = jax.vmap(self.score)(solutions)
+        return Evaluation(self._stored(objective), measures, None, **_told(more))
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
         """The same with jacobians (b, 1 + k, n): one linearisation per solution, 1 + k pull-backs."""
 
-        def one(x: Array) -> tuple[Array, ...]:
-            outputs, pull_back, feasible = jax.vjp(self._outputs, x, has_aux=True)
+        def one(x: Array) -> tuple[Any, ...]:
+            outputs, pull_back, more = jax.vjp(self._outputs, x, has_aux=True)
             (jacobian,) = jax.vmap(pull_back)(jnp.eye(outputs.size, dtype=outputs.dtype))
-            return outputs[0], outputs[1:], jacobian, *feasible
+            return outputs[0], outputs[1:], jacobian, *more
 
-        objective, measures, jacobian, *feasible = jax.vmap(one)(solutions)
-        return Evaluation(self._stored(objective), measures, jacobian, *feasible)
+        objective, measures, jacobian, *more = jax.vmap(one)(solutions)
+        return Evaluation(self._stored(objective), measures, jacobian, **_told(more))
 
-    def _outputs(self, x: Array) -> tuple[Array, list[Array]]:
-        objective, measures, *feasible = self.score(x)
-        return jnp.concatenate([jnp.reshape(objective, 1), measures]), feasible
+    def _outputs(self, x: Array) -> tuple[Array, list[Any]]:
+        objective, measures, *more = self.score(x)
+        return jnp.concatenate([jnp.reshape(objective, 1), measures]), more
 
     def _stored(self, objective: Array) -> Array:
         scale, offset = self.transform
@@ -55,3 +61,8 @@ def sized(x: Array, n: int) -> Array:
     if x.shape != (n,):
         raise ValueError(f"a solution of this domain has n = {n:,} numbers, got an array of shape {x.shape}")
     return x
+
+
+def _told(more: Sequence[Any]) -> dict[str, Any]:
+    """What a score said besides, by its names in an `Evaluation`."""
+    return {"fields" if isinstance(part, dict) else "feasible": part for part in more}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from dqd.domains.domain import Domain
+from dqd.inputs.fields import Shapes
 from dqd.inputs.layout import Layout, OnFlat
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Score, pytree, static
@@ -24,11 +28,11 @@ class FunctionDomain(Domain):
 
     function: Score = static()
 
-    def score(self, x: Array) -> tuple[Array, ...]:
+    def score(self, x: Array) -> tuple[Any, ...]:
         outputs = self.function(x)
-        if not isinstance(outputs, tuple | list) or len(outputs) not in (2, 3):
+        if not isinstance(outputs, tuple | list) or len(outputs) not in (2, 3, 4):
             raise TypeError(f"a plain `return objective, measures` is expected, got {type(outputs).__name__}")
-        return tuple(jnp.asarray(output) for output in outputs)
+        return tuple(jax.tree.map(jnp.asarray, output) for output in outputs)
 
 
 def as_domain(score: Score | Domain | None, layout: Layout) -> Domain:
@@ -61,7 +65,7 @@ def _check_fields(domain: Domain) -> None:
             )
 
 
-def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
+def check_score(domain: Domain, x0: Array, tessellation: Tessellation, fields: Shapes) -> None:
     """Trace the score once and say in words what does not fit."""
     try:
         outputs = jax.eval_shape(domain.score, x0)
@@ -73,10 +77,11 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
         hint = f". {JAX_ONLY}" if traced else ""
         kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
         raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
-    arrays = isinstance(outputs, tuple) and all(hasattr(part, "shape") for part in outputs)
-    if not arrays or len(outputs) not in (2, 3):
+    plain = [part for part in outputs if not isinstance(part, dict)] if isinstance(outputs, tuple) else []
+    if len(plain) not in (2, 3) or not all(hasattr(part, "shape") for part in plain):
         raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
-    objective, measures, *feasible = outputs
+    objective, measures, *feasible = plain
+    _check_told(fields, next((part for part in outputs if isinstance(part, dict)), {}))
     k = tessellation.num_measures
     if objective.shape != ():
         raise ValueError(
@@ -98,4 +103,15 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation) -> None:
             raise TypeError(
                 f"score: {name} must be real numbers that can be differentiated, got {output.dtype}; "
                 "if the algorithm needs no gradients, .astype(float) is enough"
+            )
+
+
+def _check_told(fields: Shapes, told: Mapping[str, Any]) -> None:
+    """A score that returns other fields as well is none the worse."""
+    for name, shape in fields.items():
+        got = getattr(told.get(name), "shape", None)
+        if got != shape:
+            raise ValueError(
+                f"score: fields: expected {name} of shape {shape}, got {'nothing' if got is None else got}; "
+                f'return it last, in a dictionary: objective, measures, {{"{name}": ...}}'
             )

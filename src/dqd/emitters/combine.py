@@ -139,13 +139,18 @@ class Replicated:
         return {reason: jnp.sum(counts) for reason, counts in jax.vmap(self.emitter.restarts)(state).items()}
 
     def scaled(self, choose: Choose) -> Replicated:
-        return Replicated(scaled(self.emitter, choose), self.copies)
+        return replace(self, emitter=scaled(self.emitter, choose))
 
     def _per_copy(self, tree: Any) -> PyTree:
         return jax.tree.map(lambda leaf: leaf.reshape(self.copies, leaf.shape[0] // self.copies, *leaf.shape[1:]), tree)
 
     def _flat(self, tree: Any) -> PyTree:
         return jax.tree.map(lambda leaf: leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:]), tree)
+
+
+@pytree
+class Staggered(Replicated):
+    """Copies of one emitter whose rounds begin and end at times of their own, as evaluations do (`search.rounds`)."""
 
 
 def combine(*emitters: Emitter) -> Combined:

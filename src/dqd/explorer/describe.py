@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dqd.explorer import activity, compare
+from dqd.inputs.fields import FIELD
 from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.tessellations.grid import Grid
@@ -109,6 +110,9 @@ def elites(archive: SavedArchive) -> dict[str, np.ndarray]:
     """All but the solutions; for cells other than a grid's, also which of them each pixel of the map shows."""
     arrays = {"cell": archive.cell, "objective": archive.objective, "measures": archive.measures}
     arrays |= {} if archive.found is None else {"found": archive.found}
+    arrays |= {
+        FIELD + name: each for name, each in archive.fields.items() if each.ndim == 1 and np.isfinite(each).all()
+    }
     tessellation = archive.tessellation
     if not isinstance(tessellation, Grid) and tessellation.num_measures <= 2:
         raster = tessellation.raster()

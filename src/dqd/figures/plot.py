@@ -48,6 +48,7 @@ def heatmap(
     measures: tuple[int, int] = (0, 1),
     labels: Labels = None,
     objective: str = "objective",
+    field: str | None = None,
     title: str | None = None,
     cmap: Any = draw.COLORS,
     vmin: float | None = None,
@@ -62,10 +63,11 @@ def heatmap(
         measures: which two, to the right and upward.
         labels: a name for each measure of the archive; by default those that the run knows.
         objective: what the colours are called.
+        field: one of the archive's `fields` that the colours show instead of the objective.
         vmin, vmax: objectives at both ends of the colours; by default the worst and the best, without outliers below.
     """
     saved, names = _saved(source, labels)
-    panel = panels.heatmap(saved.arrays(), measures=measures, labels=names, value_label=objective)
+    panel = panels.heatmap(_shown(saved, field), measures=measures, labels=names, value_label=field or objective)
     height = 0.6 if panel.num_measures == 1 else 0.84
     with _axes(ax, height=height * draw.WIDTH) as axes:
         draw.heatmap(panel, axes, title=title, cmap=cmap, vmin=vmin, vmax=vmax, colorbar=colorbar)
@@ -78,6 +80,7 @@ def pairs(
     ax: Axes | None = None,
     labels: Labels = None,
     objective: str = "objective",
+    field: str | None = None,
     title: str | None = None,
     cmap: Any = draw.COLORS,
     vmin: float | None = None,
@@ -85,7 +88,7 @@ def pairs(
 ) -> Axes:
     """A small map for every two measures, the best over all others, in a triangle. For 2 to 8 measures."""
     saved, names = _saved(source, labels)
-    panel = panels.pairs(saved.arrays(), labels=names, value_label=objective)
+    panel = panels.pairs(_shown(saved, field), labels=names, value_label=field or objective)
     side = max(draw.WIDTH, 1.2 * len(names))
     with _axes(ax, side, side) as axes:
         draw.pairs(panel, axes, title=title, cmap=cmap, vmin=vmin, vmax=vmax)
@@ -98,6 +101,7 @@ def parallel(
     ax: Axes | None = None,
     labels: Labels = None,
     objective: str = "objective",
+    field: str | None = None,
     title: str | None = None,
     cmap: Any = draw.COLORS,
     vmin: float | None = None,
@@ -109,7 +113,7 @@ def parallel(
     Of more than `count` elites, those of evenly spaced ranks are drawn.
     """
     saved, names = _saved(source, labels)
-    panel = panels.parallel(saved.arrays(), labels=names, value_label=objective, count=count)
+    panel = panels.parallel(_shown(saved, field), labels=names, value_label=field or objective, count=count)
     with _axes(ax, max(draw.WIDTH, 0.9 * len(names)), 0.7 * draw.WIDTH) as axes:
         draw.parallel(panel, axes, title=title, cmap=cmap, vmin=vmin, vmax=vmax)
     return axes
@@ -122,6 +126,7 @@ def maps(
     measures: tuple[int, int] = (0, 1),
     labels: Labels = None,
     objective: str = "objective",
+    field: str | None = None,
     title: str | None = None,
     cmap: Any = draw.COLORS,
     vmin: float | None = None,
@@ -134,7 +139,9 @@ def maps(
     drawn = {}
     for name, source in named.items():
         saved, names = _saved(source, labels)
-        drawn[name] = panels.heatmap(saved.arrays(), measures=measures, labels=names, value_label=objective)
+        drawn[name] = panels.heatmap(
+            _shown(saved, field), measures=measures, labels=names, value_label=field or objective
+        )
     columns, rows = draw.grid_of(len(drawn))
     with _axes(ax, 1.75 * columns + 0.7, 1.75 * rows + 0.4) as axes:
         draw.maps(drawn, axes, title=title, cmap=cmap, vmin=vmin, vmax=vmax)
@@ -257,6 +264,17 @@ def _saved(source: Archived, labels: Labels = None, solutions: bool = False) -> 
     """The archive in arrays, and the names of its measures."""
     saved = source.to_numpy(solutions=solutions)
     return saved, panels.measure_labels(saved.labels if labels is None else labels, saved.tessellation.num_measures)
+
+
+def _shown(saved: SavedArchive, field: str | None) -> dict[str, np.ndarray]:
+    """The arrays of an archive; of a field, those of the elites of which it is known, and it as their objective."""
+    arrays = saved.arrays()
+    if field is None:
+        return arrays
+    check_known("field", field, tuple(name for name, values in saved.fields.items() if values.ndim == 1))
+    known = np.isfinite(saved.fields[field])
+    rows = {name: arrays[name][known] for name in ("cell", "measures")}
+    return arrays | rows | {"objective": saved.fields[field][known]}
 
 
 def _groups(runs: Runs) -> dict[str, list[Archived]]:

@@ -30,6 +30,12 @@ def check_seed(seed: Any) -> None:
         raise ValueError(f"seed: expected a whole number from 0 to 2**31 - 1, got {seed!r}")
 
 
+def check_rounds(rounds: Any) -> int:
+    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise ValueError(f"rounds: expected a whole number of rounds under way at once, at least 1, got {rounds!r}")
+    return int(rounds)
+
+
 def check_initial_sigma(initial_sigma: Any) -> float:
     """As a number, 1 unless it is given."""
     sigma = 1.0 if initial_sigma is None else initial_sigma

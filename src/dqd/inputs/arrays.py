@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dqd.inputs.fields import FIELD, Shapes
+
 Rows = TypeVar("Rows", bound=Any)
 MEANING = {"objective": "(batch,)", "measures": "(batch, k)", "jacobian": "(batch, 1 + k, n)"}
 EXTRAS = {  # what may be told of each solution besides: kinds of its numbers, and what it is where nothing is told
@@ -42,10 +44,13 @@ def filled(rows: Rows, size: int) -> Rows:
     return rows if len(rows) == size else rows[np.minimum(np.arange(size), len(rows) - 1)]
 
 
-def expected_shapes(batch: int, k: int, n: int, jacobian: bool) -> dict[str, tuple[int, ...]]:
+def expected_shapes(
+    batch: int, k: int, n: int, jacobian: bool, fields: Shapes | None = None
+) -> dict[str, tuple[int, ...]]:
     """What is told of a batch, and in which shapes."""
-    plain: dict[str, tuple[int, ...]] = {"objective": (batch,), "measures": (batch, k)}
-    return plain | {"jacobian": (batch, 1 + k, n)} if jacobian else plain
+    shapes: dict[str, tuple[int, ...]] = {"objective": (batch,), "measures": (batch, k)}
+    shapes |= {"jacobian": (batch, 1 + k, n)} if jacobian else {}
+    return shapes | {FIELD + name: (batch, *shape) for name, shape in (fields or {}).items()}
 
 
 def numbers(call: str, name: str, values: Any) -> np.ndarray:
@@ -85,7 +90,7 @@ def extras(call: str, given: Mapping[str, Any], batch: int) -> dict[str, np.ndar
 
 def check_shape(call: str, name: str, got: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if got != shape:
-        meaning = MEANING.get(name, "(batch,)")
+        meaning = MEANING.get(name, "(batch,)" if len(shape) == 1 else "(batch, m)")
         raise ValueError(f"{call}: {name}: expected {shape} = {meaning}, got {got}{_hint(name, shape, got)}")
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from dqd.inputs.arrays import EXTRAS, numbers, to_numpy
 from dqd.inputs.estimates import ESTIMATES, Bounds, Estimate
+from dqd.inputs.fields import flat, nested
 from dqd.inputs.names import known
 
 if TYPE_CHECKING:
@@ -77,8 +79,7 @@ class Sampled:
         def once(rows: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
             return answer(self.single, rows, jacobian)
 
-        found: Any = self.answered(to_numpy(solutions), jacobian, once)
-        return Evaluation(**found)
+        return Evaluation(**nested(self.answered(to_numpy(solutions), jacobian, once)))
 
     def answered(
         self, solutions: np.ndarray, jacobian: bool, each: Each, bounds: Bounds | None = None
@@ -107,6 +108,26 @@ class Sampled:
         return mean
 
 
+@dataclass(frozen=True)
+class Whole:
+    """A `Sampled` evaluator in one piece: whoever is given a solution makes all evaluations that it takes."""
+
+    sampled: Sampled
+    bounds: Bounds | None
+
+    def evaluate(self, solutions: Any) -> Any:
+        return self._told(solutions, jacobian=False)
+
+    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+        return self._told(solutions, jacobian=True)
+
+    def _told(self, solutions: Any, jacobian: bool) -> SimpleNamespace:
+        def once(rows: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
+            return answer(self.sampled.single, rows, jacobian)
+
+        return SimpleNamespace(**nested(self.sampled.answered(solutions, jacobian, once, self.bounds)))
+
+
 def evaluator(
     function: Callable[[Any], Any],
     jacobian: Callable[[Any], Any] | Estimate | Literal["fd", "es"] | None = None,
@@ -120,7 +141,8 @@ def evaluator(
     Args:
         function: solutions (b, n) -> objective (b,) and measures (b, k). Without `jacobian`, and for an algorithm with
             gradients, it returns the jacobian (b, 1 + k, n) as well: row 0 of the objective, row 1 + j of measure j.
-            What returns `dqd.Evaluation(objective, measures, feasible=...)` keeps solutions out of the archive.
+            What returns `dqd.Evaluation(objective, measures, feasible=...)` keeps solutions out of the archive. A
+            dictionary of arrays (b, ...) at the end has the numbers that `illuminate(fields=...)` keeps.
         jacobian: solutions (p, n) -> objective, measures and jacobian; called for the few points per iteration at which
             an algorithm wants gradients, so that all other solutions cost a plain evaluation only. Or how to estimate
             it from plain evaluations, which are counted: "fd" is `dqd.FiniteDifferences()`, "es" is
@@ -162,9 +184,11 @@ def answer(evaluator: Evaluator, solutions: Any, jacobian: bool) -> dict[str, np
     told = (evaluator.evaluate_with_jacobian if jacobian else evaluator.evaluate)(solutions)
     wanted = ("objective", "measures", "jacobian") if jacobian else ("objective", "measures")
     if isinstance(told, tuple | list) and len(told) >= 2:
-        parts = dict(zip(wanted, told, strict=False))
+        *plain, last = told
+        fields, plain = (last, plain) if isinstance(last, Mapping) else ({}, list(told))
+        parts = flat({**dict(zip(wanted, plain, strict=False)), "fields": fields})
     elif hasattr(told, "objective") and hasattr(told, "measures"):
-        parts = {name: part for name in (*wanted, *EXTRAS) if (part := getattr(told, name, None)) is not None}
+        parts = flat({name: getattr(told, name, None) for name in (*wanted, *EXTRAS, "fields")})
     else:
         raise MisuseError(f"evaluator: expected it to return objective and measures, got {type(told).__name__}")
     if jacobian and "jacobian" not in parts:

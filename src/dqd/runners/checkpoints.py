@@ -21,6 +21,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.console import saying
+from dqd.inputs.fields import FIELD
 from dqd.inputs.names import METRICS
 from dqd.runners.progress import CompileClock
 from dqd.runners.snapshot import ROWS, SETTINGS, Snapshot, Snapshots, thinned
@@ -227,7 +228,8 @@ class Checkpoints:
 
     def _commit(self, done: int, found: Snapshot | Snapshots) -> None:
         started = time.monotonic()
-        state = {name: array for name, array in to_arrays(found.state).items() if name not in CELLS}
+        cells = _cells_of(found.state.archive)
+        state = {name: array for name, array in to_arrays(found.state).items() if name not in cells}
         state |= {f"history/{name}": values for name, values in found.history.items()}
         timings = record.to_lines(thinned(self.timings))
         files = {**found.files(), record.TIMINGS: timings, record.STATE: state}
@@ -286,14 +288,21 @@ def _leaf(name: str, array: np.ndarray, like: jax.ShapeDtypeStruct) -> Array:
 def _filled(empty: Archive, elites: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The cells of an archive, from those of an empty one and the elites."""
     cell, filled = elites["cell"], {}
-    for leaf, name in CELLS.items():
-        cells, rows = np.array(getattr(empty, name)), elites[name]
+    own = {FIELD + name: values for name, values in (empty.fields or {}).items()}
+    for leaf, name in _cells_of(empty).items():
+        cells = np.array(own[name] if name in own else getattr(empty, name))
+        rows = elites[name]
         fits = rows.shape == (len(cell), *cells.shape[1:]) and rows.dtype == cells.dtype
         if not fits or np.any((cell < 0) | (cell >= len(cells))):
             raise ValueError(f"the checkpoint does not fit: {name}: expected rows of {cells.dtype} {cells.shape}")
         cells[cell] = rows
         filled[leaf] = cells
     return filled
+
+
+def _cells_of(archive: Archive) -> dict[str, str]:
+    """The same of an archive, with the fields of its user."""
+    return CELLS | {f"archive/fields/{name}": FIELD + name for name in archive.fields or {}}
 
 
 def _is_key(leaf: Any) -> bool:

@@ -13,7 +13,8 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
 from dqd.domains.domain import Domain
-from dqd.inputs.evaluator import Evaluator
+from dqd.inputs.evaluator import Evaluator, Sampled, Whole
+from dqd.inputs.fields import Shapes
 from dqd.search.search import Search, SearchState, Tally
 from dqd.search.walk import Walk, init, spread
 from dqd.workers.batches import Evaluations
@@ -32,12 +33,19 @@ class Hosted:
 
     @staticmethod
     def of(
-        search: Search, problem: Domain | Evaluator, k: int, workers: Workers, out: str | os.PathLike[str] | None
+        search: Search,
+        problem: Domain | Evaluator,
+        k: int,
+        workers: Workers,
+        out: str | os.PathLike[str] | None,
+        fields: Shapes | None = None,
     ) -> Hosted:
         """For an evaluator, or for a domain whose evaluations the workers are to do. Failures are listed in `out`."""
         evaluator = OnHost(problem, workers.rows_per_call) if isinstance(problem, Domain) else problem
         bounds = None if search.bounds is None else (np.asarray(search.bounds[0]), np.asarray(search.bounds[1]))
-        return Hosted(search, Evaluations(evaluator, workers, k, out, bounds))
+        if workers.rounds > 1 and isinstance(evaluator, Sampled):
+            evaluator = Whole(evaluator, bounds)
+        return Hosted(search, Evaluations(evaluator, workers, k, out, bounds, fields))
 
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         """The state before iteration 1, the initial population evaluated."""

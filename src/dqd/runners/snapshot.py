@@ -13,6 +13,7 @@ import numpy as np
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
 from dqd.archives.metrics import Metrics
+from dqd.emitters.combine import Staggered
 from dqd.inputs.names import METRICS
 from dqd.search.search import Search, SearchState
 from dqd.storage import record
@@ -23,7 +24,7 @@ Row = TypeVar("Row")
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
-    *("domain", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
+    *("domain", "fields", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
     *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
 )
 
@@ -32,8 +33,11 @@ def settings(
     search: Search, archive: Archive, x0: Any, domain: Any, beginning: Beginning | None = None
 ) -> dict[str, Any]:
     """Everything that decides a result but the seed, as JSON; and where it was computed."""
+    timing = {"asynchronous": True} if isinstance(search.emitter, Staggered) else {}
     return describe(
         {
+            **timing,
+            **({"fields": archive.field_shapes} if archive.fields else {}),
             "domain": domain,
             "emitter": search.emitter,
             "grid": archive.tessellation,
@@ -102,6 +106,11 @@ class Snapshot:
     def mean(self) -> float:
         """Mean objective of the elites."""
         return float(self._metrics.mean)
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether the order of insertions, and so the archive, depended on when evaluations ended."""
+        return isinstance(self.search.emitter, Staggered)
 
     @property
     def iterations(self) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dqd.inputs.fields import FIELD
 from dqd.saved import words
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
@@ -39,6 +40,7 @@ class SavedArchive(Archived):
     config: Mapping[str, Any] = field(default_factory=dict)  # of the run, if it was read from one
     metrics: Sequence[Mapping[str, Any]] = field(default_factory=list)
     timings: Sequence[Mapping[str, Any]] = field(default_factory=list)  # seconds and evaluations at some iterations
+    fields: Mapping[str, np.ndarray] = field(default_factory=dict)  # (elites, ...) numbers of the user's own, by name
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.qd_score_offset):
@@ -112,13 +114,16 @@ class SavedArchive(Archived):
             return rows
 
         columns = ((self.solutions, 0), (self.objective, -np.inf), (self.measures, 0), (self.found, -1))
-        return Elites(cell, occupied, *(taken(values, nothing) for values, nothing in columns))
+        fields = {name: taken(values, np.nan) for name, values in self.fields.items()}
+        solutions, objective, measures, found = (taken(values, nothing) for values, nothing in columns)
+        return Elites(cell, occupied, solutions, objective, measures, found, fields)
 
     def arrays(self, solutions: bool = True) -> dict[str, np.ndarray]:
         """The arrays that a file holds, and that figures are drawn from."""
         kept = {"objective": self.objective, "measures": self.measures}
         kept |= {"solutions": self.solutions} if solutions and self.solutions is not None else {}
         kept |= {"found": self.found} if self.found is not None else {}
+        kept |= {FIELD + name: values for name, values in self.fields.items()}
         return {
             "cell": self.cell,
             **kept,
@@ -127,12 +132,16 @@ class SavedArchive(Archived):
         }
 
     def columns(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        """One column per number of an elite: cell, objective, measure_0..., solution_0..., found."""
+        """One column per number of an elite: cell, objective, measure_0..., solution_0..., found, field_..."""
         columns = {"cell": self.cell, "objective": self.objective}
         columns |= {f"measure_{j}": column for j, column in enumerate(self.measures.T)}
         if solutions and self.solutions is not None:
             columns |= {f"solution_{i}": column for i, column in enumerate(self.solutions.T)}
-        return columns if self.found is None else columns | {"found": self.found}
+        columns |= {} if self.found is None else {"found": self.found}
+        for name, values in self.fields.items():
+            many = {f"{FIELD}{name}_{i}": column for i, column in enumerate(values.T)} if values.ndim > 1 else {}
+            columns |= many or {FIELD + name: values}
+        return columns
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per elite: cell, objective, measure_0..., solution_0..., found."""
@@ -174,6 +183,8 @@ def _check_arrays(archive: SavedArchive) -> None:
         _check("solutions", archive.solutions, "f", (elites, *archive.solutions.shape[1:2]))
     if archive.found is not None:
         _check("found", archive.found, "i", (elites,))
+    for name, values in archive.fields.items():
+        _check(FIELD + name, values, "f", (elites, *values.shape[1:2]))
     if elites == 0:
         return
     if not np.all(np.diff(cell.astype(np.int64)) > 0) or cell[0] < 0 or cell[-1] >= archive.num_cells:
@@ -189,5 +200,5 @@ def _check(name: str, array: np.ndarray, kind: str, shape: tuple[int, ...]) -> N
         raise ValueError(f"{name}: expected {meaning}, got {array.dtype}")
     if array.shape != shape or (name == "solutions" and array.ndim != 2):
         raise ValueError(f"{name}: expected shape {shape}, one row per elite, got {array.shape}")
-    if kind == "f" and not np.isfinite(array).all():
+    if kind == "f" and not name.startswith(FIELD) and not np.isfinite(array).all():
         raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")

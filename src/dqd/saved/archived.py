@@ -22,7 +22,8 @@ class Archived:
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
         """Draw the map, written to `path` if one is given; more than two measures: pair by pair. Returns its axes.
 
-        Options are those of `dqd.plot.heatmap`, `pairs` and `parallel`: ax, labels, objective, title, cmap, vmin, vmax.
+        Options are those of `dqd.plot.heatmap`, `pairs` and `parallel`: ax, labels, objective, field, title, cmap, vmin
+        and vmax.
         """
         from dqd.figures import draw, plot
 

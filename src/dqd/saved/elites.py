@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,14 @@ class Elites:
         objective: np.ndarray,
         measures: np.ndarray,
         found: Any,
+        fields: Mapping[str, np.ndarray],
     ) -> None:
         self.cell, self.occupied = cell, occupied  # (b,), (b,)
         self.solutions = solutions  # (b, n); None if they were not saved
         self.objective = objective  # (b,) -inf where the cell is empty
         self.measures = measures  # (b, k)
         self.found = found  # (b,) iteration; None if that is not known
+        self.fields = fields  # (b, ...) numbers of the user's own, by name
 
     def __len__(self) -> int:
         return len(self.cell)

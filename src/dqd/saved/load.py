@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dqd.inputs.fields import FIELD, nested
 from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
 from dqd.saved.archive import SavedArchive
 from dqd.saved.save import Source, by_suffix
@@ -47,6 +48,7 @@ def _archive(path: Source, arrays: Mapping[str, Any], run: record.Record | None 
             config=run.config if run else {},
             metrics=run.metrics if run else [],
             timings=run.timings if run else [],
+            fields=nested(arrays).get("fields", {}),
         )
     except (ValueError, TypeError, OverflowError, IndexError) as error:
         raise UnreadableError(path, str(error), "expected an archive that dqd wrote") from None
@@ -78,9 +80,10 @@ def _from_columns(path: Source, about: Mapping[str, Any], columns: Mapping[str, 
     except ValueError as error:
         raise UnreadableError(path, str(error), "the file was changed") from None
     for name, kind in types.items():
-        if name in single and name in columns:
+        own = str(name).startswith(FIELD)
+        if name in columns and (name in single or own):
             arrays[name] = _exactly(path, name, columns[name], kind)
-        elif parts := many.get(name):
+        elif parts := _numbered(columns, name) if own else many.get(name):
             arrays[name] = _exactly(path, name, np.stack(parts, axis=1), kind)
     return arrays
 
@@ -88,7 +91,7 @@ def _from_columns(path: Source, about: Mapping[str, Any], columns: Mapping[str, 
 def _exactly(path: Source, name: str, values: np.ndarray, kind: str) -> np.ndarray:
     with np.errstate(all="ignore"):
         exact = values.astype(kind)
-    if not np.array_equal(exact.astype(values.dtype), values):
+    if not np.array_equal(exact.astype(values.dtype), values, equal_nan=values.dtype.kind == "f"):
         raise UnreadableError(path, f"{name} does not fit {kind}", "the file was changed")
     return np.ascontiguousarray(exact)
 

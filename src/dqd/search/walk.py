@@ -7,26 +7,22 @@ of cells. `AskTell` hands the half-steps out one by one; the hosted runner walks
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.metrics import Metrics, Standing
-from dqd.inputs.arrays import filled
+from dqd.archives.metrics import Standing
+from dqd.search.motion import Division, Motion, Programs
 from dqd.search.noise import at, block_length, draw
-from dqd.search.search import FIXED, Search, SearchState, no_evaluation
-from dqd.types import Evaluation, Points, Proposal, PyTree, replace
+from dqd.search.search import Search, SearchState
+from dqd.types import Evaluation, Points, Proposal, PyTree
 
 init = jax.jit(Search.init, donate_argnames="archive")
-ROWS = 64  # iterations whose metrics are worked out at once
 
 
-class Walk:
+class Walk(Motion):
     """A search in motion on the host. It takes over the buffers of the state that it is given.
 
     One round: `ask_dqd`, `tell_dqd` (which answers what to evaluate next), `tell`; before the first one, where the
@@ -34,18 +30,10 @@ class Walk:
     """
 
     def __init__(self, search: Search, state: SearchState) -> None:
-        self.iteration = int(state.iteration)  # iterations completed
+        super().__init__(_Programs, search, state)
         self.has_points = search.emitter.num_points > 0
-        self.nothing = no_evaluation(state.archive.tessellation, state.x0)
         self._block = block_length(search, state)
         self._noise: tuple[int, Any] = (-1, None)  # a block of random numbers, and after which iteration it begins
-        self._standings: list[Standing] = []  # after the last iterations
-        self._rows: list[Metrics] = []  # after those before
-        description, form = jax.tree.flatten(jax.tree.map(jnp.asarray, search))
-        division = Division.of(state)
-        self._programs = _Programs(form, division)
-        self._state, fixed = division.divide(state)
-        self._fixed = (description, fixed)
         self._begin(None)
 
     def _begin(self, points: Points | None) -> None:
@@ -85,11 +73,8 @@ class Walk:
         self._state, (standing, points) = self._programs.tell(
             self._state, self._fixed, self.proposal, evaluation, noise
         )
-        self.iteration += 1
-        self._standings.append(standing)
+        self._completed(standing)
         self._begin(points)
-        if len(self._standings) == ROWS:
-            self._settle()
 
     def _drawn(self, iteration: int) -> PyTree:
         """The block of random numbers for the iteration after this one."""
@@ -98,96 +83,16 @@ class Walk:
             self._noise = begin, self._programs.draw(self._state, self._fixed, begin)
         return self._noise[1]
 
-    # What was found ---------------------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> SearchState:
-        """A copy, which later half-steps do not touch."""
-        return self._programs.copy(self._state, self._fixed)
-
-    def release(self) -> SearchState:
-        """The state itself; the walk ends."""
-        return self._programs.division.join(self._state, self._fixed[1])
-
-    @property
-    def metrics(self) -> Metrics:
-        """At this very moment, which may be within a round."""
-        return self._programs.metrics(self._state, self._fixed)
-
-    def rows(self) -> list[Metrics]:
-        """The metrics after every iteration since this was last asked for: parts, each with an axis of iterations."""
-        self._settle()
-        rows, self._rows = self._rows, []
-        return rows
-
-    def _settle(self) -> None:
-        """Many rows become metrics at once. There are always as many, so that one program does it."""
-        count = len(self._standings)
-        if count:
-            stacked = jax.tree.map(lambda *leaves: filled(np.stack(leaves), ROWS), *self._standings)
-            metrics = jax.device_get(self._programs.rows(self._state, self._fixed, stacked))
-            self._rows.append(jax.tree.map(lambda values: values[:count], metrics))
-            self._standings = []
-
-
-@dataclass(frozen=True)
-class Division:
-    """A state as two lists of arrays, which a program takes sooner than a tree: what changes, and what never does."""
-
-    form: Any
-    fixed: tuple[bool, ...]
-
-    @staticmethod
-    def of(state: SearchState) -> Division:
-        leaves, form = jax.tree_util.tree_flatten_with_path(state)
-        return Division(form, tuple(jax.tree_util.keystr(path).startswith(FIXED) for path, _ in leaves))
-
-    def divide(self, state: SearchState) -> tuple[list[Array], list[Array]]:
-        leaves = list(zip(jax.tree.leaves(state), self.fixed, strict=True))
-        return [leaf for leaf, fixed in leaves if not fixed], [leaf for leaf, fixed in leaves if fixed]
-
-    def join(self, moving: Sequence[Array], fixed: Sequence[Array]) -> SearchState:
-        moving_, fixed_ = iter(moving), iter(fixed)
-        return jax.tree.unflatten(self.form, [next(fixed_ if is_fixed else moving_) for is_fixed in self.fixed])
-
 
 @functools.lru_cache(maxsize=64)
-class _Programs:
-    """The half-steps of all searches of one form, each compiled when it is first needed."""
+class _Programs(Programs):
+    """The half-steps of all searches of one form."""
 
     def __init__(self, form: Any, division: Division) -> None:
-        def reading(step: Callable[..., Any]) -> Callable[..., Any]:
-            """step(search, state, *operands), compiled."""
-
-            def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
-                return step(jax.tree.unflatten(form, fixed[0]), division.join(state, fixed[1]), *operands)
-
-            program.__name__ = step.__name__
-            return jax.jit(program)
-
-        def writing(step: Callable[..., tuple[SearchState, Any]]) -> Callable[..., Any]:
-            """The same for one that returns a new state, whose buffers become those of the old one, and more."""
-
-            def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
-                new, more = step(jax.tree.unflatten(form, fixed[0]), division.join(state, fixed[1]), *operands)
-                return division.divide(replace(new, tally=new.tally.carried()))[0], more
-
-            program.__name__ = step.__name__
-            return jax.jit(program, donate_argnums=0)
-
-        self.division = division
-        self.copy = reading(lambda search, state: state)
-        self.metrics = reading(lambda search, state: state.archive.metrics)
-        self.rows = reading(lambda search, state, standings: jax.vmap(state.archive.metrics_of)(standings))
-        self.draw = reading(_draw)
-        self.ask_initial, self.tell_initial = reading(Search.ask_initial), writing(_tell_initial)
-        self.ask_dqd, self.tell_dqd, self.tell = reading(_ask_dqd), writing(_tell_dqd), writing(_tell)
-
-
-def _tell_initial(
-    search: Search, state: SearchState, solutions: Array, evaluation: Evaluation
-) -> tuple[SearchState, None]:
-    return search.tell_initial(state, solutions, evaluation), None
+        super().__init__(form, division)
+        self.draw = self.reading(_draw)
+        self.ask_dqd, self.tell_dqd = self.reading(_ask_dqd), self.writing(_tell_dqd)
+        self.tell = self.writing(_tell)
 
 
 def _draw(search: Search, state: SearchState, begin: Array) -> PyTree:

@@ -18,6 +18,7 @@ import numpy as np
 from dqd.inputs.arrays import EXTRAS, check_shape, checked, expected_shapes, extras
 from dqd.inputs.estimates import Bounds
 from dqd.inputs.evaluator import Evaluator, MisuseError, Sampled
+from dqd.inputs.fields import Shapes, nested
 from dqd.interop.torch import TorchEvaluator
 from dqd.interop.torch_arrays import to_jax
 from dqd.types import Evaluation
@@ -52,10 +53,11 @@ class Evaluations:
         k: int,
         out: str | os.PathLike[str] | None,
         bounds: Bounds | None = None,
+        fields: Shapes | None = None,
     ) -> None:
         self.sampled = evaluator if isinstance(evaluator, Sampled) else None
         self.evaluator = evaluator.single if isinstance(evaluator, Sampled) else evaluator
-        self.workers, self.k, self.bounds = workers, k, bounds
+        self.workers, self.k, self.bounds, self.fields = workers, k, bounds, fields or {}
         self.engine, self.failures = workers.engine(self.evaluator), Failures(out)
         self.run = uuid.uuid4().hex
         self.shared: dict[str, Evaluation] = {}  # the last of each phase that JAX was given as tensors
@@ -73,17 +75,17 @@ class Evaluations:
             found: Any = each(solutions, phase == "points")
         else:
             found = self.sampled.answered(solutions, phase == "points", each, self.bounds)
-        return Evaluation(**found).astype(solutions.dtype)
+        return Evaluation(**nested(found)).astype(solutions.dtype)
 
     def _evaluated(self, batch: Batch) -> Outputs:
         """Every row evaluated once."""
-        shapes, count = self._shapes(batch, slice(None)), len(batch.solutions)
+        shapes, count = self.shapes(batch, slice(None)), len(batch.solutions)
         dtype = batch.solutions.dtype if self.sampled is None else np.float64  # means and differences want all digits
         arrays = {name: np.full(shape, np.nan, dtype) for name, shape in shapes.items()}
         size = self.workers.rows_per_call or max(count, 1)
         pieces = [slice(start, min(start + size, count)) for start in range(0, count, size)]
         for piece, outcome in zip(pieces, self._gather(batch, pieces), strict=True):
-            for part, outputs in self._settled(batch, piece, outcome):
+            for part, outputs in self.settled(batch, piece, outcome):
                 for name, output in outputs.items():
                     if name not in arrays:
                         arrays[name] = np.full(count, EXTRAS[name][1])
@@ -92,7 +94,7 @@ class Evaluations:
 
     def _share(self, solutions: Any, phase: str) -> bool:
         """Torch evaluates where JAX computes, and no array leaves the GPU. Not if that fails."""
-        evaluator, whole = self.evaluator, self.workers.rows_per_call is None
+        evaluator, whole = self.evaluator, self.workers.rows_per_call is None and not self.fields
         if not (whole and isinstance(evaluator, TorchEvaluator) and evaluator.shares(solutions)):
             return False
         jacobian = phase == "points"
@@ -105,14 +107,19 @@ class Evaluations:
         shapes = expected_shapes(len(solutions), self.k, solutions.shape[1], jacobian)
         for (name, shape), output in zip(shapes.items(), outputs, strict=True):
             check_shape("evaluator", name, tuple(output.shape), shape)
-        self.shared[phase] = Evaluation(*(to_jax(output, solutions.dtype) for output in outputs))
+        shared: Any = dict(zip(shapes, (to_jax(output, solutions.dtype) for output in outputs), strict=True))
+        self.shared[phase] = Evaluation(**shared)
         return True
+
+    def nothing(self, batch: Batch) -> Outputs:
+        """Of a batch that nothing is known of."""
+        return {name: np.full(shape, np.nan) for name, shape in self.shapes(batch, slice(None)).items()}
 
     def close(self) -> None:
         self.engine.close()
         self.failures.close()
 
-    def _settled(self, batch: Batch, piece: slice, outcome: Outputs | Exception) -> list[tuple[slice, Outputs]]:
+    def settled(self, batch: Batch, piece: slice, outcome: Outputs | Exception) -> list[tuple[slice, Outputs]]:
         """What is known of a piece in the end: all of it, or what its solutions gave one by one."""
         if not isinstance(outcome, Exception):
             return [(piece, outcome)]
@@ -147,13 +154,13 @@ class Evaluations:
     def _gather(self, batch: Batch, pieces: Sequence[slice]) -> list[Outputs | Exception]:
         """Pieces side by side. When nothing has ended for `timeout` seconds, what a worker is busy with hangs."""
         outcomes: dict[int, Outputs | Exception] = {}
-        tasks = {self._submit(batch, piece): number for number, piece in enumerate(pieces)}
+        tasks = {self.submit(batch, piece): number for number, piece in enumerate(pieces)}
         try:
             while tasks:
                 ended = self.engine.wait(list(tasks), self.workers.timeout)
                 for task in ended:  # fetched and let go at once: a result that waits on a worker can die with it
                     number = tasks.pop(task)
-                    outcomes[number] = self._outcome(task, batch, pieces[number])
+                    outcomes[number] = self.outcome(task, batch, pieces[number])
                     del task
                 if not ended:
                     for task in self.engine.stop(list(tasks)):
@@ -163,24 +170,24 @@ class Evaluations:
                 task.cancel()
         return [outcomes[number] for number in range(len(pieces))]
 
-    def _submit(self, batch: Batch, piece: slice) -> Task[Outputs]:
+    def submit(self, batch: Batch, piece: slice) -> Task[Outputs]:
         solutions = batch.solutions[piece].copy()  # an evaluator may overwrite what it is given
         return self.engine.submit(evaluate_rows, self.run, self.evaluator, solutions, batch.jacobian)
 
-    def _outcome(self, task: Task[Outputs], batch: Batch, piece: slice) -> Outputs | Exception:
+    def outcome(self, task: Task[Outputs], batch: Batch, piece: slice) -> Outputs | Exception:
         try:
             outputs = self.engine.result(task)
         except (ClusterError, MisuseError):
             raise
         except Exception as error:
             return error
-        shapes = self._shapes(batch, piece)
-        arrays = {name: checked("evaluator", name, outputs[name], shape) for name, shape in shapes.items()}
+        shapes = self.shapes(batch, piece)
+        arrays = {name: checked("evaluator", name, outputs.get(name), shape) for name, shape in shapes.items()}
         return arrays | extras("evaluator", outputs, piece.stop - piece.start)
 
-    def _shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
+    def shapes(self, batch: Batch, piece: slice) -> dict[str, tuple[int, ...]]:
         count, n = batch.solutions[piece].shape
-        return expected_shapes(count, self.k, n, batch.jacobian)
+        return expected_shapes(count, self.k, n, batch.jacobian, self.fields)
 
     def _report(self, batch: Batch, index: int, error: Exception) -> None:
         solution = batch.solutions[index]

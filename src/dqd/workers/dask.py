@@ -27,6 +27,7 @@ class Cluster:
     result, and takes a result whose worker dies in between for an error.
     """
 
+    slots = None  # workers come and go
     deaths = 1  # Dask itself tries again, three times unless configured otherwise
 
     def __init__(self, client: distributed.Client, owned: bool) -> None:

@@ -35,6 +35,11 @@ class Engine(Protocol):
 
     deaths: int
 
+    @property
+    def slots(self) -> int | None:
+        """How many tasks run at once, if that is known."""
+        ...
+
     def submit(self, function: Callable[..., T], *arguments: object) -> Task[T]:
         """Let some worker call the function; the arguments may travel to another machine."""
         ...

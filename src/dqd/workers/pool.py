@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -48,6 +56,10 @@ class Pool:
             _check_processes(executor, evaluator)
         return Pool(executor, make)
 
+    @property
+    def slots(self) -> int | None:
+        return getattr(self.executor, "_max_workers", None)  # of the standard library's
+
     def submit(self, function: Callable[..., T], *arguments: object) -> Task[T]:
         try:
             return self.executor.submit(function, *arguments)
@@ -69,6 +81,8 @@ class Pool:
             if self.make is None:
                 self._replace("a worker died", error)
             raise WorkerDiedError("its worker died") from error
+        except CancelledError as error:
+            raise WorkerDiedError("its worker was stopped") from error
         except Exception:
             raise
         except BaseException as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dqd.inputs.arguments import check_rounds
 from dqd.workers.engine import Engine
 from dqd.workers.pool import Inline, Pool
 
@@ -20,7 +21,7 @@ ROWS = 4  # solutions for a worker at once
 
 @dataclass(frozen=True)
 class Workers:
-    """Where evaluations happen, and what becomes of those that fail. How many workers there are never shows.
+    """Where evaluations happen, and what becomes of those that fail. How many workers there are does not show.
 
         workers = dqd.Workers(lambda: ProcessPoolExecutor(8, mp_context=get_context("spawn")), timeout=60)
 
@@ -31,6 +32,10 @@ class Workers:
             number of workers, it may change how results round.
         timeout: seconds without any evaluation ending after which those that workers are busy with count as hanging.
         on_failure: "raise" stops at a solution that cannot be evaluated, "skip" reports it and goes on without it.
+        rounds: above 1, the search is asynchronous: so many rounds are under way at once, workers are given solutions
+            one by one as they become free, and none waits for the slowest of a batch. Each round has a copy of the
+            emitter, as in `dqd.replicate`, and counts as an iteration. The order of insertions then depends on timing
+            (`result.asynchronous`). Rounds that hold several times as many solutions as there are workers are enough.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
     """
 
@@ -38,6 +43,7 @@ class Workers:
     rows: int | None = None
     timeout: float | None = None
     on_failure: Literal["raise", "skip"] = "raise"
+    rounds: int = 1
     insecure: bool = False
 
     def __post_init__(self) -> None:
@@ -50,10 +56,16 @@ class Workers:
             raise ValueError("timeout: an evaluation in this process cannot be stopped; give an executor as well")
         if self.on_failure not in ("raise", "skip"):
             raise ValueError(f'on_failure: expected "raise" or "skip", got {self.on_failure!r}')
+        if check_rounds(self.rounds) > 1 and self.executor is None:
+            raise ValueError("rounds: this process evaluates one after the other; give an executor as well")
+        if self.rounds > 1 and rows > 1:
+            raise ValueError(f"rows: asynchronous workers are given one solution at a time, got {rows}; leave it out")
 
     @property
     def rows_per_call(self) -> int | None:
         """Solutions per call; None is a whole batch. What stays in this process is not cut up unless so told."""
+        if self.rounds > 1:
+            return 1
         return int(self.rows) if self.rows is not None else None if self.executor is None else ROWS
 
     def engine(self, evaluator: Evaluator) -> Engine:

@@ -1,7 +1,7 @@
 // One elite: its picture, its numbers, where it lies and when it was found.
 
 import { copy, el, hasAddress, replace, save } from "./dom.js";
-import { count, figure } from "./numbers.js";
+import { count, fieldName, figure, isField } from "./numbers.js";
 import { rank } from "./scale.js";
 import { drawSparkline } from "./sparkline.js";
 
@@ -53,6 +53,9 @@ export class Details {
         "main",
       ),
       archive.labels.map((label, j) => fact(label, figure(arrays.measures[row * archive.labels.length + j], 7))),
+      Object.keys(arrays)
+        .filter(isField)
+        .map((name) => fact(fieldName(name), figure(arrays[name][row], 7))),
       arrays.found ? fact("found", `iteration ${count(arrays.found[row])}`, this.when(arrays.found[row])) : null,
       fact("cell", count(cell), place(archive.grid, cell)),
     );

@@ -4,6 +4,10 @@ const whole = new Intl.NumberFormat("en");
 
 export const count = (value) => (known(value) ? whole.format(Math.round(value)) : "–");
 
+// Arrays of the user's own, by their names in a file.
+export const isField = (name) => name.startsWith("field_");
+export const fieldName = (name) => name.slice("field_".length);
+
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
 // So many significant digits; very large and very small ones with a power of ten.

@@ -6,7 +6,7 @@ import { Details } from "./details.js";
 import { choice, el, hasAddress, replace, say } from "./dom.js";
 import { Legend } from "./legend.js";
 import { MapView } from "./map.js";
-import { count, duration, figure, fixed, percent } from "./numbers.js";
+import { count, duration, fieldName, figure, fixed, isField, percent } from "./numbers.js";
 import { picturesOf } from "./pictures.js";
 import { pixelOf, project } from "./projection.js";
 import { Replay } from "./replay.js";
@@ -174,6 +174,7 @@ class RunPage {
       ["objective", "objective"],
       ...(this.arrays.found ? [["found", "age: iteration found"]] : []),
       ...labels.map((label, j) => [`measure-${j}`, label]),
+      ...Object.keys(this.arrays).filter(isField).map((name) => [name, fieldName(name)]),
     ];
     const axes =
       labels.length > 2
@@ -289,6 +290,7 @@ class RunPage {
         this.run.archive.labels[j],
         Float64Array.from(this.data.cell, (_, row) => this.data.measures[row * k + j]),
       ];
+    if (isField(colour) && this.data[colour]) return [fieldName(colour), this.data[colour]];
     if (colour === "found" && this.data.found) return ["iteration in which it was found", this.data.found];
     return ["objective", this.data.objective];
   }

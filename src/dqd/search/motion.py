@@ -1,0 +1,133 @@
+"""What searches have in common that move on the host: a state that is overwritten in place, and its metrics.
+
+Every half-step is a program of its own, which takes what changes of a state as a list of arrays and overwrites them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.archives.metrics import Metrics, Standing
+from dqd.inputs.arrays import filled
+from dqd.search.search import FIXED, Search, SearchState, no_evaluation
+from dqd.types import Evaluation, replace
+
+ROWS = 64  # iterations whose metrics are worked out at once
+
+
+class Motion:
+    """A search in motion on the host. It takes over the buffers of the state that it is given."""
+
+    def __init__(self, programs: Callable[[Any, Division], Any], search: Search, state: SearchState) -> None:
+        self.iteration = int(state.iteration)  # iterations completed
+        self.nothing = no_evaluation(state.archive.tessellation, state.x0)
+        self._standings: list[Standing] = []  # after the last iterations
+        self._rows: list[Metrics] = []  # after those before
+        description, form = jax.tree.flatten(jax.tree.map(jnp.asarray, search))
+        division = Division.of(state)
+        self._programs = programs(form, division)
+        self._state, fixed = division.divide(state)
+        self._fixed = (description, fixed)
+
+    @property
+    def state(self) -> SearchState:
+        """A copy, which later half-steps do not touch."""
+        return self._programs.copy(self._state, self._fixed)
+
+    def release(self) -> SearchState:
+        """The state itself; the next half-step overwrites it."""
+        return self._programs.division.join(self._state, self._fixed[1])
+
+    @property
+    def metrics(self) -> Metrics:
+        """At this very moment, which may be within a round."""
+        return self._programs.metrics(self._state, self._fixed)
+
+    def rows(self) -> list[Metrics]:
+        """The metrics after every iteration since this was last asked for: parts, each with an axis of iterations."""
+        self._settle()
+        rows, self._rows = self._rows, []
+        return rows
+
+    def _completed(self, standing: Standing) -> None:
+        """One more iteration has ended so."""
+        self.iteration += 1
+        self._standings.append(standing)
+        if len(self._standings) == ROWS:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Many rows become metrics at once. There are always as many, so that one program does it."""
+        count = len(self._standings)
+        if count:
+            stacked = jax.tree.map(lambda *leaves: filled(np.stack(leaves), ROWS), *self._standings)
+            metrics = jax.device_get(self._programs.rows(self._state, self._fixed, stacked))
+            self._rows.append(jax.tree.map(lambda values: values[:count], metrics))
+            self._standings = []
+
+
+@dataclass(frozen=True)
+class Division:
+    """A state as two lists of arrays, which a program takes sooner than a tree: what changes, and what never does."""
+
+    form: Any
+    fixed: tuple[bool, ...]
+
+    @staticmethod
+    def of(state: SearchState) -> Division:
+        leaves, form = jax.tree_util.tree_flatten_with_path(state)
+        return Division(form, tuple(jax.tree_util.keystr(path).startswith(FIXED) for path, _ in leaves))
+
+    def divide(self, state: SearchState) -> tuple[list[Array], list[Array]]:
+        leaves = list(zip(jax.tree.leaves(state), self.fixed, strict=True))
+        return [leaf for leaf, fixed in leaves if not fixed], [leaf for leaf, fixed in leaves if fixed]
+
+    def join(self, moving: Sequence[Array], fixed: Sequence[Array]) -> SearchState:
+        moving_, fixed_ = iter(moving), iter(fixed)
+        return jax.tree.unflatten(self.form, [next(fixed_ if is_fixed else moving_) for is_fixed in self.fixed])
+
+
+class Programs:
+    """What every search of one form needs, each compiled when it is first needed."""
+
+    def __init__(self, form: Any, division: Division) -> None:
+        self.form, self.division = form, division
+        self.copy = self.reading(lambda search, state: state)
+        self.metrics = self.reading(lambda search, state: state.archive.metrics)
+        self.rows = self.reading(lambda search, state, standings: jax.vmap(state.archive.metrics_of)(standings))
+        self.ask_initial, self.tell_initial = self.reading(Search.ask_initial), self.writing(_tell_initial)
+
+    def reading(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """step(search, state, *operands), compiled."""
+
+        def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
+            return step(*self._given(state, fixed), *operands)
+
+        program.__name__ = step.__name__
+        return jax.jit(program)
+
+    def writing(self, step: Callable[..., tuple[SearchState, Any]]) -> Callable[..., Any]:
+        """The same for one that returns a new state, whose buffers become those of the old one, and more."""
+
+        def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
+            new, more = step(*self._given(state, fixed), *operands)
+            return self.division.divide(replace(new, tally=new.tally.carried()))[0], more
+
+        program.__name__ = step.__name__
+        return jax.jit(program, donate_argnums=0)
+
+    def _given(self, state: list[Array], fixed: tuple[list[Array], list[Array]]) -> tuple[Search, SearchState]:
+        return jax.tree.unflatten(self.form, fixed[0]), self.division.join(state, fixed[1])
+
+
+def _tell_initial(
+    search: Search, state: SearchState, solutions: Array, evaluation: Evaluation
+) -> tuple[SearchState, None]:
+    return search.tell_initial(state, solutions, evaluation), None
