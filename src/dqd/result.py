@@ -192,6 +192,10 @@ class Results(Snapshots, Sequence[Result]):
             draw.save(axes, path)
         return axes
 
+    def show(self, *, solutions: bool = True, height: int = 820) -> Any:
+        """The explorer's page of the seed with the best QD-score; `results[i].show()` is that of another."""
+        return self[int(np.argmax(self.qd_score))].show(solutions=solutions, height=height)
+
     def _repr_html_(self) -> str:
         from dqd.figures.card import cards
 

@@ -61,3 +61,10 @@ def test_live_ones_and_seeds_have_cards(results):
         assert f"<strong>{type(each).__name__}</strong>" in each._repr_html_()
     empty = dqd.Archive.empty(dqd.Grid([0, 0], [1, 1], [6, 5]), 2)
     assert "0 of 30 cells" in empty._repr_html_()
+    assert results.state.archive._repr_html_() == f"<code>{results.state.archive!r}</code>"
+
+
+def test_of_several_seeds_the_best_is_shown(results, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    best = max(results, key=lambda result: result.qd_score)
+    assert results.show(solutions=False).content == best.show(solutions=False).content

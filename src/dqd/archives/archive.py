@@ -328,9 +328,17 @@ class Archive(Archived):
     def __len__(self) -> int:
         return int(self.count)
 
+    def _repr_html_(self) -> str:
+        return f"<code>{self!r}</code>" if self._is_many else super()._repr_html_()
+
+    @property
+    def _is_many(self) -> bool:
+        """In a program, or those of several seeds in one."""
+        return isinstance(self.count, jax.core.Tracer) or np.ndim(self.count) > 0
+
     def __repr__(self) -> str:
         cells = f"cells={self.num_cells:,}"
-        if isinstance(self.count, jax.core.Tracer) or np.ndim(self.count):  # in a program, or of several seeds
+        if self._is_many:
             return f"Archive({cells})"
         figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={float(self.best):.4g}"
         return f"Archive({figures}, elites={len(self):,}, {cells})"
