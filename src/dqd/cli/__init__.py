@@ -14,7 +14,21 @@ from typing import Annotated
 import typer
 
 from dqd import __version__
-from dqd.cli import benchmark, compare, demo, files, optimize, plot, render, reproduce, run, searching, streams, view
+from dqd.cli import (
+    benchmark,
+    compare,
+    demo,
+    doctor,
+    files,
+    optimize,
+    plot,
+    render,
+    reproduce,
+    run,
+    searching,
+    streams,
+    view,
+)
 from dqd.cli.exits import EXIT_CODES, FAILURE
 
 # LAPACK and XLA each bring a thread pool. Two pools on the same cores make the eigen-decompositions of CMA-ME many
@@ -44,6 +58,7 @@ command(short_help="One solution by Adam: the objective alone, no map.")(optimiz
 command(help=reproduce.HELP, short_help="The tables of the paper, ours beside theirs.")(reproduce.reproduce)
 command(short_help="Algorithms on many functions, at equal budgets.")(benchmark.benchmark)
 command(short_help="The archive of a run as one file for other tools.")(files.export)
+command(short_help="Does everything work here, and what is missing?")(doctor.doctor)
 command(help=files.CONVERT_HELP, short_help="Checkpoints of StyleGAN and CLIP to safetensors.")(files.convert)
 command(short_help="Download the networks of a domain.")(files.fetch)
 
