@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from dqd.saved.load import load as load
     from dqd.search.health import NonFiniteError as NonFiniteError
     from dqd.storage.folder import Folder as Folder
+    from dqd.tessellations import CVT as CVT
     from dqd.tessellations import Grid as Grid
     from dqd.tessellations import Tessellation as Tessellation
     from dqd.types import Evaluation as Evaluation
@@ -99,7 +100,7 @@ _HOMES = {
     "dqd.runners.sharded": ("Devices",),
     "dqd.runners.until": ("coverage", "seconds", "stagnation"),
     "dqd.storage.folder": ("Folder",),
-    "dqd.tessellations": ("Grid", "Tessellation"),
+    "dqd.tessellations": ("CVT", "Grid", "Tessellation"),
     "dqd.safe": ("UnreadableError",),
     "dqd.saved.archive": ("SavedArchive",),
     "dqd.types": ("Evaluation",),

@@ -302,6 +302,15 @@ def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp
     np.testing.assert_array_equal(ours.arrays["solutions"], theirs.arrays["solutions"])
 
 
+def test_a_run_may_have_cells_around_centroids_and_resume_knows_it(tmp_path: Path) -> None:
+    out = ["--out", tmp_path / "cvt", "--json", "-q"]
+    assert shown(call(*CMA_MEGA, "--cvt", 30, *out).stdout)["cvt"] == 30
+    assert isinstance(dqd.load(tmp_path / "cvt").tessellation, dqd.CVT)
+    found = shown(call("resume", tmp_path / "cvt", "--iterations", 21, "--json", "-q").stdout)
+    assert (found["iterations"], found["cvt"]) == (21, 30)
+    assert "of different scales" in call("run", "--domain", "lsi-digits", "--cvt", 30, code=2).stderr
+
+
 def test_a_run_begins_with_the_elites_of_another_and_resume_knows_it(tmp_path: Path) -> None:
     call(*CMA_MEGA, "--out", tmp_path / "first", "-q")
     further = [*CMA_MEGA, "--seed", 1, "--archive", tmp_path / "first", "--out", tmp_path / "second", "--json", "-q"]

@@ -30,7 +30,10 @@ from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
 from dqd.tessellations import kinds
+from dqd.tessellations.buckets import Buckets
+from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
+from dqd.tessellations.products import Products
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import AddResult, Evaluation, pytree, register, replace
 
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
     import pandas
 
 REJECTED, IMPROVED, NEW = 0, 1, 2
-register(Grid)
+for _description in (Grid, CVT, Buckets, Products):
+    register(_description)
 
 
 @pytree

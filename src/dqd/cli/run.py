@@ -45,6 +45,9 @@ def run(
     resolution: Annotated[
         int | None, typer.Option(min=1, help="Cells along each measure; default 100, lsi: the domain's own.")
     ] = None,
+    cvt: Annotated[
+        int | None, typer.Option(min=1, metavar="CELLS", help="So many cells around centroids, instead of a grid.")
+    ] = None,
     iterations: Annotated[
         int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
     ] = None,
@@ -83,18 +86,20 @@ def run(
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
         emitter = presets.preset(domain, algorithm, **overrides)
-        problem = presets.make_problem(domain, n, resolution, **options.builder_options(given))
+        problem = presets.make_problem(domain, n, resolution, cvt, **options.builder_options(given))
     if domain in latent.LATENT and out is None:
         out = _free_folder(domain)
+    from dqd.storage.settings import finite  # loads NumPy
+    from dqd.tessellations.grid import Grid
+
+    cells = problem.grid
     about = {
         "domain": domain,
         "algorithm": algorithm,
         "n": problem.x0.size,
-        "resolution": problem.grid.shape[0],
+        **({"resolution": cells.shape[0]} if isinstance(cells, Grid) else {"cvt": cells.num_cells}),
         **({"options": given} if given else {}),
     }
-    from dqd.storage.settings import finite  # loads NumPy
-
     command = {**about, "x64": x64, "set": overrides}
     if archive is not None:
         command["archive"] = str(archive.resolve())
@@ -150,7 +155,7 @@ def resume(
     )
 
 
-COMMAND = {"domain": str, "algorithm": str, "n": int, "resolution": int, "x64": bool}
+COMMAND = {"domain": str, "algorithm": str, "n": int, "x64": bool}
 
 
 def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -159,9 +164,10 @@ def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
         case {"seed": int(seed), "iterations": int(iterations), "command": {"set": dict(changes), **command}}:
             given: Any = command.get("options", {})
             known = isinstance(given, dict) and given.keys() <= set(options.LATENT)
-            if known and all(isinstance(command.get(name), kind) for name, kind in COMMAND.items()):
+            kinds: dict[str, type] = COMMAND | {"cvt" if "cvt" in command else "resolution": int}
+            if known and all(isinstance(command.get(name), kind) for name, kind in kinds.items()):
                 assignments = [f"{name}={value}" for name, value in changes.items()]
-                begun = {name: command[name] for name in COMMAND} | given
+                begun = {name: command[name] for name in kinds} | given
                 archive: Any = command.get("archive")
                 path = {"archive": Path(archive)} if isinstance(archive, str) else {}
                 return begun | path | {"set_": assignments, "seed": seed, "iterations": iterations}

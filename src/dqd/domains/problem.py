@@ -11,7 +11,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.domains.domain import Domain
 from dqd.domains.rejudge import ROWS, rejudged
-from dqd.tessellations.grid import Grid
+from dqd.tessellations.tessellation import Tessellation
 from dqd.types import replace
 
 D = TypeVar("D", bound=Domain)
@@ -27,7 +27,7 @@ class Problem(Generic[D]):
     """
 
     domain: D
-    grid: Grid
+    grid: Tessellation
     x0: Array  # (n,)
     title: str
     labels: tuple[str, ...]  # of the objective and of the measures

@@ -136,10 +136,17 @@ def make_domain(domain: str, n: int = 1000) -> LinearProjection | Arm:
     return known("domain", domain, DOMAINS)(n)
 
 
-def make_problem(domain: str, n: int | None = None, resolution: int | None = None, **options: Any) -> Problem[Any]:
-    """Any problem with its grid, its start and its labels; options are those of latent domains."""
+def make_problem(
+    domain: str, n: int | None = None, resolution: int | None = None, cvt: int | None = None, **options: Any
+) -> Problem[Any]:
+    """Any problem with its cells, its start and its labels: a grid, or `cvt` cells around centroids.
+
+    Options are those of latent domains.
+    """
     known("domain", domain, PROBLEMS)
     if domain in LATENT:
+        if cvt is not None:
+            raise ValueError(f"cvt: the measures of {domain} are of different scales, which distances would mix")
         made = latent.make_problem(domain, resolution=resolution, **options)
         if n not in (None, made.x0.size):
             raise ValueError(f"n: a solution of {domain} has {made.x0.size} numbers, got {n}")
@@ -149,11 +156,13 @@ def make_problem(domain: str, n: int | None = None, resolution: int | None = Non
     import jax.numpy as jnp
 
     from dqd.domains.problem import Problem
+    from dqd.tessellations.cvt import CVT
 
     plain = make_domain(domain, 1000 if n is None else n)
     axes = ("hand, x", "hand, y") if domain == "arm" else ("measure 0", "measure 1")
     grid = plain.grid(100 if resolution is None else resolution)
-    return Problem(plain, grid, jnp.zeros(plain.n), domain, ("objective", *axes))
+    cells = grid if cvt is None else CVT.uniform(grid.lower, grid.upper, cvt)
+    return Problem(plain, cells, jnp.zeros(plain.n), domain, ("objective", *axes))
 
 
 def settings(domain: str, algorithm: str) -> dict[str, Any]:

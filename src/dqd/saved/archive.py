@@ -162,6 +162,22 @@ class SavedArchive(Archived):
         return f"SavedArchive({figures}, elites={len(self):,}, cells={self.num_cells:,})"
 
 
+def placed(
+    objective: np.ndarray,
+    measures: np.ndarray,
+    solutions: np.ndarray | None,
+    found: np.ndarray | None,
+    cells: Tessellation,
+    **about: Any,
+) -> SavedArchive:
+    """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
+    cell = cells.index_of(measures)
+    order = np.lexsort((np.arange(len(cell)), -objective, cell))
+    best = order[np.unique(cell[order], return_index=True)[1]]
+    kept, when = (None if each is None else each[best] for each in (solutions, found))
+    return SavedArchive(cell[best], objective[best], measures[best], kept, when, cells, **about)
+
+
 def checked_measures(measures: Any, like: Any) -> np.ndarray:
     """Rows (b, k) that cells are looked up with, in the type of an archive's own."""
     rows = np.atleast_2d(np.asarray(measures, like.dtype))

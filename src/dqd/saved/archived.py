@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dqd.saved.archive import SavedArchive
+    from dqd.tessellations.tessellation import Tessellation
 
 
 class Archived:
@@ -18,6 +19,19 @@ class Archived:
     def to_numpy(self, solutions: bool = True) -> SavedArchive:
         """As `dqd.load` reads them from disk; the solutions, which may be large, only where they are wanted."""
         raise NotImplementedError
+
+    def retessellate(self, tessellation: Tessellation) -> SavedArchive:
+        """The same elites in other cells: of those that come to lie in one the best, of equally good ones the first."""
+        from dqd.saved.archive import placed
+
+        saved = self.to_numpy()
+        if tessellation.num_measures != saved.tessellation.num_measures:
+            raise ValueError(
+                f"retessellate: the archive has {saved.tessellation.num_measures} measures, the cells are for "
+                f"{tessellation.num_measures}"
+            )
+        rows = (saved.objective, saved.measures, saved.solutions, saved.found)
+        return placed(*rows, tessellation, qd_score_offset=saved.qd_score_offset)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
         """Draw the map, written to `path` if one is given; more than two measures: pair by pair. Returns its axes.

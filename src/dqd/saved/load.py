@@ -12,7 +12,7 @@ import numpy as np
 
 from dqd.inputs.fields import FIELD, nested
 from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
-from dqd.saved.archive import SavedArchive
+from dqd.saved.archive import SavedArchive, placed
 from dqd.saved.save import Source, by_suffix
 from dqd.storage import record
 from dqd.tessellations import kinds
@@ -129,18 +129,10 @@ def from_pyribs(frame: Any, grid: Tessellation | tuple[Any, Any, Any]) -> SavedA
         raise ValueError(f"from_pyribs: expected columns objective, measures_0... and solution_0..., got {names}")
     if len(measures) != cells.num_measures:
         raise ValueError(f"from_pyribs: the grid has {cells.num_measures} measures, the archive {len(measures)}")
-    return _placed(columns["objective"], np.stack(measures, 1), np.stack(solutions, 1), cells)
-
-
-def _placed(objective: np.ndarray, measures: np.ndarray, solutions: np.ndarray, cells: Tessellation) -> SavedArchive:
-    """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
-    objective, measures, solutions = map(_floating, (objective, measures, solutions))
-    if not (np.isfinite(objective).all() and np.isfinite(measures).all() and np.isfinite(solutions).all()):
+    rows = [_floating(each) for each in (columns["objective"], np.stack(measures, 1), np.stack(solutions, 1))]
+    if not all(np.isfinite(each).all() for each in rows):
         raise ValueError("from_pyribs: expected finite numbers, got NaN or infinity")
-    cell = cells.index_of(measures)
-    order = np.lexsort((np.arange(len(cell)), -objective, cell))
-    best = order[np.unique(cell[order], return_index=True)[1]]
-    return SavedArchive(cell[best], objective[best], measures[best], solutions[best], None, cells)
+    return placed(rows[0], rows[1], rows[2], None, cells)
 
 
 def _floating(array: np.ndarray) -> np.ndarray:

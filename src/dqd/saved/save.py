@@ -63,13 +63,13 @@ def _too_wide(columns: Mapping[str, Any]) -> ValueError:
 
 
 def _csv(archive: SavedArchive, solutions: bool) -> Write:
-    columns = archive.columns(solutions)
+    columns, about = archive.columns(solutions), _about(archive, solutions)
     if len(",".join(columns)) + 1 >= MAX_HEADER_BYTES:
         raise _too_wide(columns)
 
     def write(path: Path) -> None:
         with path.open("w", newline="") as file:
-            file.write(f"# {json.dumps(_about(archive, solutions))}\n")
+            file.write(f"# {about}\n")
             rows = csv.writer(file, lineterminator="\n")
             rows.writerow(columns)
             numbers = (column.tolist() for column in columns.values())  # Python floats: every digit
@@ -88,16 +88,22 @@ def _parquet(archive: SavedArchive, solutions: bool) -> Write:
     if len(columns) > MAX_ARRAYS:
         raise _too_wide(columns)
     fields = [pyarrow.field(name, pyarrow.from_numpy_dtype(c.dtype), nullable=False) for name, c in columns.items()]
-    schema = pyarrow.schema(fields, metadata={"dqd": json.dumps(_about(archive, solutions))})
+    schema = pyarrow.schema(fields, metadata={"dqd": _about(archive, solutions)})
     plain = {"compression": "none", "use_dictionary": False, "write_statistics": False, "write_page_checksum": True}
     return lambda path: pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), path, **plain)
 
 
-def _about(archive: SavedArchive, solutions: bool) -> dict[str, Any]:
-    """What a table says of itself: the grid and the types of its numbers."""
+def _about(archive: SavedArchive, solutions: bool) -> str:
+    """What a table says of itself, as JSON: the cells and the types of its numbers."""
     arrays = archive.arrays(solutions)
     whole = {name: arrays.pop(name).tolist() for name in (*archive.tessellation.arrays(), "qd_score_offset")}
-    return {"types": {name: str(array.dtype) for name, array in arrays.items()}, **whole}
+    about = json.dumps({"types": {name: str(array.dtype) for name, array in arrays.items()}, **whole})
+    if len(about) + 3 >= MAX_HEADER_BYTES:
+        raise ValueError(
+            f"{archive.num_cells:,} cells are too many to be described in a table that dqd.load reads; "
+            "choose .npz or .safetensors"
+        )
+    return about
 
 
 def by_suffix(path: Source, choices: Mapping[str, Any]) -> Any:

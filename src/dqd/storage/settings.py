@@ -22,9 +22,10 @@ class SettingsChangedError(ValueError):
 
 
 def describe(thing: Any) -> Any:
-    """Descriptions (frozen dataclasses) as JSON: the type's name and its fields."""
+    """Descriptions (frozen dataclasses) as JSON: the type's name and its fields, but for what follows from others."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {field.name: describe(getattr(thing, field.name)) for field in dataclasses.fields(thing)}
+        own = [field.name for field in dataclasses.fields(thing) if field.compare]
+        fields = {name: describe(getattr(thing, name)) for name in own}
         return {"type": type(thing).__name__, **fields}
     if isinstance(thing, functools.partial):
         arguments = describe((thing.args, thing.keywords))

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dqd.inputs.names import lacking
+from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
 
 T = TypeVar("T", bound=Tessellation)
-KINDS: dict[str, type[Tessellation]] = {Grid.kind: Grid}
+BUILT_IN: dict[str, type[Tessellation]] = {Grid.kind: Grid, CVT.kind: CVT}
+KINDS = dict(BUILT_IN)
 
 
 def register(tessellation: type[T]) -> type[T]:
     """A decorator for your own tessellation: files that hold one are read as this class from now on."""
     kind = getattr(tessellation, "kind", None)
-    if not isinstance(kind, str) or not kind.isalnum() or kind in (Grid.kind, "qd"):
+    if not isinstance(kind, str) or not kind.isalnum() or kind in (*BUILT_IN, "qd"):
         raise ValueError(f"kind: expected one word of letters, such as 'voronoi', that no other has; got {kind!r}")
     KINDS[kind] = tessellation
     return tessellation
@@ -39,7 +41,7 @@ def check_tessellation(thing: Any) -> None:
     """Raise TypeError unless the thing is a tessellation, and one that can be read back from a file."""
     named = f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
     if isinstance(thing, type) or not isinstance(thing, Tessellation):
-        raise TypeError(f"tessellation: expected a dqd.Grid, got {named}{lacking(thing, Tessellation)}")
+        raise TypeError(f"tessellation: expected a dqd.Grid or dqd.CVT, got {named}{lacking(thing, Tessellation)}")
     if thing.kind not in KINDS:
         raise TypeError(
             f"tessellation: files would not know {named}; decorate the class with @dqd.tessellations.register"

@@ -1,0 +1,122 @@
+"""What cells around centroids cost: one batch of 36 into archives of 10^4 to 10^6 cells with 2, 10 and 50 measures.
+
+    python benchmarks/cvt.py [--cells 10000 100000 1000000] [--measures 2 10 50] [--rounds 7]
+
+`dqd` is `archive.add` in float32, for batches of 36 solutions of 10 numbers, in a compiled loop as `dqd.illuminate` has
+it; `dqd, called` is one call per batch, as a loop of one's own has it. `pyribs` is `CVTArchive.add` with its default, a
+tree, in float64. All have the same centroids and are given batches of the same kind, in turns: measures uniform within
+the range, which is what a search with known bounds has. Milliseconds per batch, the median over the rounds.
+"""
+
+import argparse
+import functools
+import json
+import time
+from pathlib import Path
+from statistics import median
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ribs.archives import CVTArchive
+
+import dqd
+from device import describe_device, source_digest, today
+from dqd.archives import Archive
+from dqd.types import Evaluation
+
+BATCH, N = 36, 10
+TURN = 200  # batches
+MANY = 4_000_000  # numbers in all centroids: from there on a turn has 3
+
+
+def insert(archive: Archive, batch: tuple[jax.Array, ...]) -> Archive:
+    solutions, objective, measures = batch
+    return archive.add(solutions, Evaluation(objective, measures))[0]
+
+
+call = jax.jit(insert, donate_argnums=0)
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def loop(archive: Archive, batches: tuple[jax.Array, ...]) -> Archive:
+    step = lambda i, archive: insert(archive, tuple(part[i] for part in batches))  # noqa: E731
+    return jax.lax.fori_loop(0, len(batches[1]), step, archive)
+
+
+class Called:
+    """One call per batch."""
+
+    def __init__(self, centroids: np.ndarray) -> None:
+        begin = time.perf_counter()
+        cells = dqd.CVT(centroids, (0.0,) * centroids.shape[1], (1.0,) * centroids.shape[1])
+        self.made = time.perf_counter() - begin
+        self.archive = Archive.empty(cells, N)
+
+    def add(self, batches: tuple[np.ndarray, ...]) -> None:
+        for batch in zip(*batches, strict=True):
+            self.archive = call(self.archive, tuple(jnp.asarray(part, jnp.float32) for part in batch))
+        jax.block_until_ready(self.archive.count)
+
+
+class Compiled(Called):
+    """All batches in one program."""
+
+    def add(self, batches: tuple[np.ndarray, ...]) -> None:
+        self.archive = loop(self.archive, tuple(jnp.asarray(part, jnp.float32) for part in batches))
+        jax.block_until_ready(self.archive.count)
+
+
+class Pyribs:
+    def __init__(self, centroids: np.ndarray) -> None:
+        begin = time.perf_counter()
+        self.archive = CVTArchive(solution_dim=N, centroids=centroids, ranges=[(0, 1)] * centroids.shape[1])
+        self.made = time.perf_counter() - begin
+
+    def add(self, batches: tuple[np.ndarray, ...]) -> None:
+        for batch in zip(*batches, strict=True):
+            self.archive.add(*batch)
+
+
+def measure(cells: int, k: int, rounds: int) -> dict:
+    random = np.random.default_rng(0)
+    centroids = random.uniform(size=(cells, k))
+    contestants = {"dqd": Compiled(centroids), "dqd, called": Called(centroids), "pyribs": Pyribs(centroids)}
+    costs: dict[str, list[float]] = {name: [] for name in contestants}
+    for number in range(1 + rounds):  # the first is for compilation
+        for name, contestant in contestants.items():
+            cost = _milliseconds(contestant, random, k, TURN if cells * k < MANY else 3)
+            costs[name] += [cost] if number else []
+    return {"cells": cells, "k": k, "made": {n: c.made for n, c in contestants.items()}, "milliseconds": costs}
+
+
+def _milliseconds(contestant: Called | Pyribs, random: np.random.Generator, k: int, count: int) -> float:
+    rows = (count, BATCH)
+    batches = random.normal(size=(*rows, N)), random.normal(size=rows), random.uniform(size=(*rows, k))
+    begin = time.perf_counter()
+    contestant.add(batches)
+    return 1000 * (time.perf_counter() - begin) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, nargs="+", default=[10**4, 10**5, 10**6])
+    parser.add_argument("--measures", type=int, nargs="+", default=[2, 10, 50])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cvt-cpu.json")
+    given = parser.parse_args()
+    results = {"date": today(), "device": describe_device(), "source": source_digest(), "batch": BATCH, "cases": []}
+    names = ("dqd", "dqd, called", "pyribs")
+    print(f"| measures | cells | {' | '.join(names)} | dqd made, s | pyribs made, s |\n{'|---:' * 7}|")
+    for k in given.measures:
+        for cells in given.cells:
+            case = measure(cells, k, given.rounds)
+            results["cases"].append(case)
+            costs = " | ".join(f"{median(case['milliseconds'][name]):.3g}" for name in names)
+            made = " | ".join(f"{case['made'][name]:.2f}" for name in ("dqd", "pyribs"))
+            print(f"| {k} | {cells:,} | {costs} | {made} |", flush=True)
+            given.out.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
