@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dqd.result import Results as Results
     from dqd.runners.sharded import Devices as Devices
     from dqd.runners.until import coverage as coverage
+    from dqd.runners.until import evaluations as evaluations
     from dqd.runners.until import seconds as seconds
     from dqd.runners.until import stagnation as stagnation
     from dqd.safe import UnreadableError as UnreadableError
@@ -98,7 +99,7 @@ _HOMES = {
     "dqd.search.health": ("NonFiniteError",),
     "dqd.illumination": ("illuminate",),
     "dqd.runners.sharded": ("Devices",),
-    "dqd.runners.until": ("coverage", "seconds", "stagnation"),
+    "dqd.runners.until": ("coverage", "evaluations", "seconds", "stagnation"),
     "dqd.storage.folder": ("Folder",),
     "dqd.tessellations": ("CVT", "Grid", "Tessellation"),
     "dqd.safe": ("UnreadableError",),

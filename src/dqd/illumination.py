@@ -173,8 +173,9 @@ def illuminate(
         out: a folder for the record of the run, or a `dqd.Folder` that says how often to write. If it holds a run of
             the same settings, that run is resumed; a finished one is returned at once.
         until: called at every multiple of `chunk` iterations with a dictionary of `iteration`, `seconds` (of this
-            session), `qd_score`, `coverage`, `best` and `mean`; True ends the run early. Ready made: `dqd.seconds(60)`,
-            `dqd.coverage(90)`, `dqd.stagnation()`, and several of them joined by `|`.
+            session), `evaluations`, `qd_score`, `coverage`, `best` and `mean`; True ends the run early. Ready made:
+            `dqd.seconds(60)`, `dqd.evaluations(10_000)`, `dqd.coverage(90)`, `dqd.stagnation()`, and several of them
+            joined by `|`.
         chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
         callbacks: objects with any of `on_start(settings)`, `on_chunk(now)`, `on_checkpoint(folder)` and
             `on_end(result)`, such as those of `dqd.loggers`; what they raise never ends a run.

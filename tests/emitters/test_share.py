@@ -60,8 +60,8 @@ def test_gains_are_halves_of_old_and_new_and_iterations_are_counted():
     assert state.gains.tolist() == [8.0, 2.0]
     assert state.iterations.tolist() == [3 * TURN, TURN]
     assert PAIR.account(state) == (
-        "of the iterations fine 75%, coarse 25%; an iteration lately gained, in objective summed over cells: "
-        "fine 8, coarse 2"
+        "fine made 75% of the iterations and lately gained 8, coarse made 25% of the iterations and lately gained 2 "
+        "in each (objectives, summed over cells)"
     )
 
 
@@ -71,7 +71,7 @@ def test_only_the_one_whose_turn_it_is_learns():
     assert np.abs(second.theta).max() == 0
     assert np.abs(first.theta).max() > 0
     assert result.state.emitter.turn == 1
-    assert result.account.startswith("of the iterations first 100%, second 0%; ")
+    assert result.account.startswith("first made 100% of the iterations and lately gained ")
 
 
 def share_of_two():

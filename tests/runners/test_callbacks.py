@@ -50,7 +50,7 @@ def test_they_hear_of_all_in_order(path, tmp_path):
     chunks = [now for kind, now in diary.events if kind == "chunk"]
     assert [now["iteration"] for now in chunks] == sorted(now["iteration"] for now in chunks)
     assert chunks[-1]["iteration"] == 30
-    assert set(chunks[0]) == {"iteration", "seconds", "qd_score", "coverage", "best", "mean"}
+    assert set(chunks[0]) == {"iteration", "seconds", "evaluations", "qd_score", "coverage", "best", "mean"}
 
 
 def test_what_they_raise_is_told_once_and_changes_nothing():

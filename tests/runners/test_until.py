@@ -41,6 +41,24 @@ def test_a_run_stops_when_its_time_is_over_whatever_the_chunk(path):
     assert dqd.illuminate(problem, emitter, GRID, **OPTIONS, **options).stopped == "until"
 
 
+@pytest.mark.parametrize("path", ["compiled", "evaluator"])
+def test_a_run_stops_after_so_many_evaluations_and_stays_so(path, tmp_path):
+    numpy = dqd.evaluator(lambda x: (-(x**2).sum(axis=1), x[:, :2]))
+    problem, emitter = (score, MEGA) if path == "compiled" else (numpy, dqd.map_elites(0.1, batch_size=36))
+    begin, seen = emitter.initial_population, []
+    stop = dqd.evaluations(begin + 36 * 25) | (lambda now: seen.append((now["iteration"], now["evaluations"])))
+    options = {"iterations": 1000, "chunk": 10, "until": stop, "out": tmp_path / "run"}
+    result = dqd.illuminate(problem, emitter, GRID, **OPTIONS, **options)
+    assert (result.stopped, result.iterations, result.evaluations) == ("until", 30, begin + 36 * 30)
+    assert seen == [(10, begin + 360), (20, begin + 720)]
+    assert dqd.illuminate(problem, emitter, GRID, **OPTIONS, **options).iterations == 30
+
+
+def test_evaluations_of_several_seeds_are_those_of_each():
+    options = {"iterations": 50, "chunk": 10, "until": dqd.evaluations(36 * 20), "seeds": [0, 1, 2]}
+    assert dqd.illuminate(score, MEGA, GRID, **OPTIONS, **options)[0].evaluations == 36 * 20
+
+
 def test_a_run_that_stagnates_stops_and_stays_so(tmp_path):
     options = {"iterations": 10_000, "chunk": 20, "until": dqd.stagnation(iterations=40, tolerance=10.0)}
     result = dqd.illuminate(score, MEGA, GRID, **OPTIONS, **options, out=tmp_path / "run")
@@ -51,10 +69,10 @@ def test_a_run_that_stagnates_stops_and_stays_so(tmp_path):
 
 def test_stagnation_compares_with_the_metric_so_many_iterations_ago():
     stop = dqd.stagnation(iterations=3, tolerance=0.1, metric="coverage")
-    assert not stop(Now(told(10, 10, 10), 0.0))
-    assert stop(Now(told(10, 10, 10, 10.9), 0.0))
-    assert not stop(Now(told(10, 10, 10, 12), 0.0))
-    assert stop(Now(told(5, 10, 10, 10, 10.9), 0.0))
+    assert not stop(Now(told(10, 10, 10), 0.0, 0))
+    assert stop(Now(told(10, 10, 10, 10.9), 0.0, 0))
+    assert not stop(Now(told(10, 10, 10, 12), 0.0, 0))
+    assert stop(Now(told(5, 10, 10, 10, 10.9), 0.0, 0))
 
 
 def test_what_was_long_ago_is_found_in_a_thinned_history():
@@ -69,10 +87,10 @@ def test_what_was_long_ago_is_found_in_a_thinned_history():
 
 def test_conditions_are_joined_also_with_functions():
     early = dqd.coverage(90) | (lambda now: now["iteration"] >= 2)
-    assert early(Now(told(1, 1), 0.0))
-    assert not early(Now(told(1), 0.0))
+    assert early(Now(told(1, 1), 0.0, 0))
+    assert not early(Now(told(1), 0.0, 0))
     assert not early.any_time
-    assert ((lambda now: False) | dqd.seconds(1))(Now(told(1), 2.0))
+    assert ((lambda now: False) | dqd.seconds(1))(Now(told(1), 2.0, 0))
     assert (dqd.coverage(90) | dqd.seconds(1)).any_time
 
 
@@ -80,7 +98,9 @@ def test_until_is_given_what_is_documented():
     seen = []
     dqd.illuminate(score, MEGA, GRID, **OPTIONS, iterations=20, chunk=10, until=lambda now: seen.append(dict(now)))
     assert [now["iteration"] for now in seen] == [10, 20]
-    assert all(set(now) == {"iteration", "seconds", "qd_score", "coverage", "best", "mean"} for now in seen)
+    assert all(
+        set(now) == {"iteration", "seconds", "evaluations", "qd_score", "coverage", "best", "mean"} for now in seen
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ def benchmark(
     with explained(USAGE):
         library("scipy.stats")
         from dqd.benchmark.run import SUITES, Benchmark, run
-        from dqd.compiler import cache
+        from dqd.compiler import cache, flags
+
+        flags.add_flag(flags.NO_TRITON_PRODUCTS)  # trying them out would take longer than the rest of compilation
 
         n = 100
         if quick:

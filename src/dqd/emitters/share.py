@@ -131,9 +131,11 @@ class Shared:
         iterations = np.asarray(state.iterations).reshape(-1, len(self.names))
         gains = np.asarray(state.gains).reshape(-1, len(self.names)).mean(axis=0)
         shares = iterations.sum(axis=0) / max(iterations.sum(), 1)
-        had = ", ".join(f"{name} {share:.0%}" for name, share in zip(self.names, shares, strict=True))
-        gain = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(self.names, gains, strict=True))
-        return f"of the iterations {had}; an iteration lately gained, in objective summed over cells: {gain}"
+        each = zip(self.names, shares, gains, strict=True)
+        words = [
+            f"{name} made {share:.0%} of the iterations and lately gained {gain:.3g}" for name, share, gain in each
+        ]
+        return f"{', '.join(words)} in each (objectives, summed over cells)"
 
 
 def _next(state: SharedState) -> Array:

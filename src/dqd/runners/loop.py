@@ -7,6 +7,7 @@ import time
 from collections import deque
 
 import jax
+import numpy as np
 
 from dqd.archives.metrics import Metrics
 from dqd.runners.callbacks import Callbacks
@@ -42,8 +43,10 @@ def advance(
     launched, stopped, started = history.done, None, time.monotonic()
     any_time = getattr(until, "any_time", False)
 
+    spent = jax.device_get(state.tally)
+
     def now() -> Now:
-        return Now(history, time.monotonic() - started)
+        return Now(history, time.monotonic() - started, float(np.mean(spent.each())))
 
     def enough(done: int) -> bool:
         """`until` is asked at multiples of `chunk`, wherever launches end: when a run stops is no accident.
@@ -69,6 +72,7 @@ def advance(
                 continue
         done, rows, tally = flying.popleft()
         rows, tally = jax.device_get((rows, tally))  # waits for the device
+        spent = tally
         size = done - history.done
         history.append(jax.tree.map(lambda values: values[:size], rows))  # noqa: B023
         pace.took(lap.read()[0], size)

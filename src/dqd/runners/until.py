@@ -15,10 +15,11 @@ from dqd.search.history import History
 
 
 class Now(dict[str, float]):
-    """Where a run stands: iteration, seconds of this session, and the metrics, averaged over seeds."""
+    """Where a run stands: iteration, seconds of this session, evaluations and the metrics, averaged over seeds."""
 
-    def __init__(self, history: History, seconds: float) -> None:
-        super().__init__({"iteration": history.done, "seconds": seconds, **history.latest()})
+    def __init__(self, history: History, seconds: float, evaluations: float) -> None:
+        super().__init__({"iteration": history.done, "seconds": seconds, "evaluations": evaluations})
+        self.update(history.latest())
         self.history = history
 
 
@@ -65,6 +66,19 @@ def coverage(percent: float) -> Stop:
     """
     _check("coverage", percent)
     return Stop(lambda now: now["coverage"] >= percent)
+
+
+def evaluations(number: int) -> Stop:
+    """Stop when so many evaluations were made, of every kind; of several seeds, by each.
+
+    It is looked at after every `chunk` iterations: `chunk=1` stops soonest.
+
+    >>> stop = evaluations(10_000) | coverage(90)
+    >>> stop.any_time
+    False
+    """
+    _check("evaluations", number)
+    return Stop(lambda now: now["evaluations"] >= number)
 
 
 def stagnation(iterations: int = 1000, tolerance: float = 0.001, metric: str = "qd_score") -> Stop:
