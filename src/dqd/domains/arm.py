@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.domains.domain import Domain, sized
+from dqd.domains.trigonometry import cosine, running_sum, sine, total
 from dqd.figures import arm
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
@@ -32,8 +33,9 @@ class Arm(Domain):
         return Grid((-self.n, -self.n), (self.n, self.n), (resolution, resolution))
 
     def score(self, x: Array) -> tuple[Array, Array]:
-        directions = jnp.cumsum(sized(x, self.n))
-        return -jnp.var(x), jnp.stack([jnp.sum(jnp.cos(directions)), jnp.sum(jnp.sin(directions))])
+        directions = running_sum(sized(x, self.n))
+        variance = total((x - total(x) / self.n) ** 2) / self.n
+        return -variance, jnp.stack([total(cosine(directions)), total(sine(directions))])
 
     def joints(self, x: Array) -> Array:
         """Positions of the base and of the end of every link, (n + 1, 2)."""

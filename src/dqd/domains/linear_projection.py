@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.domains.domain import Domain, sized
+from dqd.domains.trigonometry import cos_turns, total
 from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
@@ -47,9 +48,9 @@ class LinearProjection(Domain):
         d = sized(x, self.n) - SHIFT
         terms = d * d
         if self.objective == "rastrigin":
-            terms = terms + 10 - 10 * jnp.cos(2 * math.pi * d)
+            terms = terms + 10 - 10 * cos_turns(d)
         y, half = clip(x), self.n // 2
-        return -jnp.sum(terms), jnp.stack([jnp.sum(y[:half]), jnp.sum(y[half:])])
+        return -total(terms), jnp.stack([total(y[:half]), total(y[half:])])
 
 
 def clip(x: Array) -> Array:
