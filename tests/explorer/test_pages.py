@@ -1,6 +1,7 @@
 """The pages in a real browser: what is drawn is what is stored, and nothing is asked of anybody else."""
 
 import csv
+import dataclasses
 import json
 
 import httpx
@@ -11,6 +12,7 @@ from explorer.samples import archive, commit, make_run, served
 from explorer.voronoi import PIXELS, Voronoi, voronoi_archive
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 from typer.testing import CliRunner
 
 from dqd.cli import app
@@ -117,6 +119,26 @@ def test_every_cell_has_the_colour_of_its_value(browser, server, saved):
     for cell in range(12 * 9):
         drawn = picture.at(cell_corner(browser, cell, 12, 9))
         assert drawn == values.get(cell, EMPTY), cell
+
+
+def test_fields_of_the_users_give_colours_and_are_told_of_an_elite(browser, saved, tmp_path):
+    own = dataclasses.replace(saved, fields={"energy": saved.objective[::-1].copy(), "forces": saved.measures})
+    make_run(tmp_path / "own", own)
+    make_run(tmp_path / "flat", saved)
+    with served(tmp_path) as server:
+        visit(browser, server, "own")
+        choice = next(each for each in browser.driver.find_elements("css selector", "select") if "energy" in each.text)
+        assert "forces" not in choice.text
+        Select(choice).select_by_visible_text("energy")
+        browser.drawn()
+        browser.driver.find_element("css selector", "h1").click()
+        values = dict(zip(own.cell.tolist(), expected_colours(browser, own.fields["energy"]), strict=True))
+        picture = browser.picture()
+        for cell in own.cell.tolist():
+            assert picture.at(cell_corner(browser, cell, 12, 9)) == values[cell], cell
+        click(browser, *cell_centre(browser, *divmod(int(own.cell[3]), 9), 12, 9))
+        browser.until(lambda: "energy" in facts(browser))
+        assert float(facts(browser)["energy"]) == pytest.approx(own.fields["energy"][3], rel=1e-5)
 
 
 def test_a_click_shows_exactly_that_elite(browser, server, saved):
