@@ -1,4 +1,4 @@
-"""What candidates are worth. Their ranking: new cells first, then improvements, then rejections, each by value.
+"""The improvement ranking: new cells first, then improvements, then rejections, each by value.
 
 With the acceptance thresholds of CMA-MAE the value alone counts: a new cell is worth what it lies above its threshold,
 like any other (Fontaine & Nikolaidis 2023). With learning rate 0 that ranks by the objective, as plain CMA-ES does.
@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.archive import NEW, REJECTED, Archive
+from dqd.archives.archive import Archive
 from dqd.types import AddResult
-
-POOR = 4.0
 
 
 def improvement_ranks(result: AddResult, archive: Archive) -> Array:
@@ -27,15 +25,3 @@ def improvement_ranks(result: AddResult, archive: Archive) -> Array:
     later = ~np.tri(status.size, dtype=bool)  # of equals the later one, as in the authors' code
     above = higher_status | (same_status & (higher_value | (same_value & later)))
     return jnp.sum(above, axis=1, dtype=jnp.int32)
-
-
-def gained(result: AddResult, archive: Archive) -> Array:
-    """What each candidate added to the archive, (b,): how much better an elite became, or what a new one is worth.
-
-    That is its objective above the offset of the QD-score. Where elites lie below it on average, the offset says
-    nothing: then a new elite is worth POOR times what the best is ahead of the mean, and what it is itself ahead of it.
-    """
-    mean = archive.metrics.mean
-    poor = mean - POOR * (archive.best - mean)
-    nothing = jnp.where(mean < archive.qd_score_offset, poor, archive.qd_score_offset)
-    return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))
