@@ -8,8 +8,8 @@ from small import GRID, illuminate
 
 import dqd
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.emitters.gain import POOR, gained
 from dqd.emitters.presets import usual
-from dqd.emitters.rank import POOR, gained
 from dqd.emitters.share import PATIENCE, TURN, Shared
 from dqd.types import AddResult, Evaluation, replace
 

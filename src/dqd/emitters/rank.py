@@ -1,4 +1,4 @@
-"""What candidates are worth. Their ranking: new cells first, then improvements, then rejections, each by value.
+"""The improvement ranking: new cells first, then improvements, then rejections, each by value.
 
 With the acceptance thresholds of CMA-MAE the value alone counts: a new cell is worth what it lies above its threshold,
 like any other (Fontaine & Nikolaidis 2023). With learning rate 0 that ranks by the objective, as plain CMA-ES does.
@@ -10,11 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.archives.archive import NEW, REJECTED, Archive
+from dqd.archives.archive import Archive
 from dqd.archives.rivals import few
 from dqd.types import AddResult
-
-POOR = 4.0
 
 
 def improvement_ranks(result: AddResult, archive: Archive) -> Array:
@@ -41,15 +39,3 @@ def sorted_out(status: Array, value: Array) -> Array:
     numbers = jnp.arange(status.size, dtype=jnp.int32)
     *_, negative = jax.lax.sort((-status, -value, -numbers), num_keys=3)
     return jnp.zeros_like(numbers).at[-negative].set(numbers)
-
-
-def gained(result: AddResult, archive: Archive) -> Array:
-    """What each candidate added to the archive, (b,): how much better an elite became, or what a new one is worth.
-
-    That is its objective above the offset of the QD-score. Where elites lie below it on average, the offset says
-    nothing: then a new elite is worth POOR times what the best is ahead of the mean, and what it is itself ahead of it.
-    """
-    mean = archive.metrics.mean
-    poor = mean - POOR * (archive.best - mean)
-    nothing = jnp.where(mean < archive.qd_score_offset, poor, archive.qd_score_offset)
-    return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))

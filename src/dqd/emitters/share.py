@@ -21,7 +21,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.emitters.combine import Combined
-from dqd.emitters.rank import gained
+from dqd.emitters.gain import gained
 from dqd.emitters.scale import Choose
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 

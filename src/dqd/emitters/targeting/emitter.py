@@ -23,7 +23,7 @@ from jax import Array
 from dqd.archives.archive import IMPROVED, NEW, Archive
 from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
-from dqd.emitters.rank import gained
+from dqd.emitters.gain import gained
 from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
