@@ -27,7 +27,7 @@ from dqd.domains.domain import Domain
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
-from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
@@ -80,7 +80,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = ...,
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
@@ -103,7 +103,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = ...,
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
@@ -126,7 +126,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = Threshold(),  # noqa: B008 - frozen
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
@@ -155,7 +155,7 @@ def illuminate(
         archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
             exported file, or a dictionary of solutions (m, n), objective (m,) and measures (m, k), as pyribs'
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
-        threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
+        threshold: what counts as progress, a `dqd.Threshold`; default that of the emitter (CMA-MAE), or MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
@@ -298,13 +298,12 @@ def _task(
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,
-    threshold: Threshold,
+    threshold: Threshold | None,
     qd_score_offset: float,
     beginning: Any,
 ) -> _Task:
     check_emitter("emitter", emitter)
-    if not isinstance(threshold, Threshold):
-        raise TypeError(f"threshold: expected a dqd.Threshold, got {type(threshold).__name__}")
+    wanted = threshold_of(emitter, threshold)
     given = {"tessellation": tessellation, "x0": x0, "bounds": bounds, "initial_sigma": initial_sigma}
     problem = score if isinstance(score, Problem) else None
     if problem is not None:
@@ -318,7 +317,7 @@ def _task(
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
-        tessellation, flat.size, threshold=threshold, qd_score_offset=qd_score_offset, dtype=flat.dtype
+        tessellation, flat.size, threshold=wanted, qd_score_offset=qd_score_offset, dtype=flat.dtype
     )
     rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
@@ -362,7 +361,8 @@ def compile_ahead(
     """
     layout, flat = Layout.of(x0)
     domain, search = as_domain(score, layout), Search(emitter)
-    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, dtype=flat.dtype))
+    threshold = threshold_of(emitter, None)
+    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, threshold=threshold, dtype=flat.dtype))
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
     start_seeds.lower(*arguments).compile()

@@ -3,6 +3,8 @@
 from dqd.emitters.combine import combine, replicate
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import (
+    cma_mae,
+    cma_maega,
     cma_me,
     cma_mega,
     cma_mega_adam,
@@ -17,6 +19,8 @@ from dqd.emitters.presets import (
 
 __all__ = [
     "Emitter",
+    "cma_mae",
+    "cma_maega",
     "cma_me",
     "cma_mega",
     "cma_mega_adam",
