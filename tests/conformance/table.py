@@ -34,6 +34,7 @@ EMITTERS = {
     "map_elites": lambda s=1.0: dqd.map_elites(0.5 * s, batch_size=12, **FEW),
     "map_elites_line": lambda s=1.0: dqd.map_elites_line(0.5 * s, 0.2 * s, batch_size=12, **NONE),
     "cma_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12),
+    "sep_cma_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12, separable=True),
     "cma_mae": lambda s=1.0: dqd.cma_mae(0.5 * s, 0.1 * s, -5.0 * s, batch_size=24, emitters=2),
     "cma_maega": lambda s=1.0: dqd.cma_maega(1.0 * s, 0.9 * s, annealing=0.1 * s, minimum=-5.0 * s, **PAIR),
     "og_map_elites": lambda s=1.0: dqd.og_map_elites(0.5 * s, 0.1 * s, batch_size=24, **NONE),

@@ -51,6 +51,7 @@ def test_settings_are_those_behind_the_published_digits():
         "emitters": 1,
         "parents": "changed",
         "patient": False,
+        "separable": False,
     }
     assert suites.suite("million").entries[0].iterations == 1_000_000
     assert {entry.resolution for entry in suites.suite("resolution").entries} == {500}

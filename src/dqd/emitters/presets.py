@@ -24,6 +24,8 @@ from dqd.emitters.operators import Elite, Fresh, Gaussian, IsoLine, Operator
 from dqd.emitters.targeting import Targeting
 from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
+from dqd.strategies.sep_cma_es import SepCMAES
+from dqd.strategies.strategy import Strategy
 from dqd.types import replace
 
 RankOne = Literal["textbook", "dqd2021"]
@@ -99,6 +101,7 @@ def cma_me(
     emitters: int = 1,
     parents: Parents = "changed",
     patient: bool = False,
+    separable: bool = False,
     rank_one: RankOne = "textbook",
 ) -> Evolution | Replicated:
     """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
@@ -115,17 +118,18 @@ def cma_me(
         emitters: copies side by side, each with a distribution of its own.
         parents: "changed" are the samples that changed the archive; "half" is the better half.
         patient: go on when no sample changed the archive, until CMA-ES itself has converged.
+        separable: sep-CMA-ES (Ros & Hansen 2008), which keeps a diagonal: O(batch_size n) in memory and time.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
 
     Needs no gradients. Keeps an n x n covariance: 8 n^2 bytes in float32, and O(n^3) work whenever it is decomposed,
-    every n / 37 iterations with 36 samples; for n in the thousands prefer algorithms with gradients.
+    every n / 37 iterations with 36 samples; for n in the thousands take `separable=True`, or algorithms with gradients.
 
     >>> dqd.cma_me(sigma=0.5, batch_size=12).strategy.population
     12
     """
     if parents not in get_args(Parents):
         raise ValueError(f"parents: expected 'changed' or 'half', got {parents!r}")
-    strategy = CMAES(_sigma(sigma=sigma), _share(batch_size, emitters, 2), rank_one)
+    strategy = _strategy(sigma, _share(batch_size, emitters, 2), separable, rank_one)
     return _copies(Evolution(strategy, parents=parents, patient=bool(patient)), emitters)
 
 
@@ -136,6 +140,7 @@ def cma_mae(
     *,
     batch_size: int = 540,
     emitters: int = 15,
+    separable: bool = False,
     rank_one: RankOne = "textbook",
 ) -> Evolution | Replicated:
     """CMA-MAE (Fontaine & Nikolaidis 2023): CMA-ES that is rewarded for what it gains above a slowly rising threshold.
@@ -156,6 +161,7 @@ def cma_mae(
         minimum: an objective, the lowest worth keeping: where thresholds begin.
         batch_size: evaluations per iteration, shared equally by the emitters.
         emitters: copies side by side, each with a distribution of its own.
+        separable: sep-CMA-ES, as `cma_me` has it.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
 
     Needs no gradients. The thresholds are the archive's: `illuminate` and `AskTell` take them from the emitter. Costs
@@ -169,7 +175,7 @@ def cma_mae(
     >>> bool(result.coverage > 50)
     True
     """
-    strategy = CMAES(_sigma(sigma=sigma), _share(batch_size, emitters, 2), rank_one)
+    strategy = _strategy(sigma, _share(batch_size, emitters, 2), separable, rank_one)
     return _copies(Evolution(strategy, Threshold(annealing, minimum), parents="half", patient=True), emitters)
 
 
@@ -464,6 +470,14 @@ def _check(**numbers: float) -> None:
             raise TypeError(f"{name}: expected a finite number, got {number!r}")
         if number <= 0:
             raise ValueError(f"{name}: expected a number above 0, got {number}")
+
+
+def _strategy(sigma: float | None, population: int, separable: bool, rank_one: RankOne) -> Strategy:
+    if not separable:
+        return CMAES(_sigma(sigma=sigma), population, rank_one)
+    if rank_one != "textbook":
+        raise ValueError(f"rank_one: sep-CMA-ES knows 'textbook' alone, got {rank_one!r}")
+    return SepCMAES(_sigma(sigma=sigma), population)
 
 
 E = TypeVar("E", bound=Emitter)

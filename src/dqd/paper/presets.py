@@ -125,11 +125,13 @@ ALGORITHMS: dict[str, Algorithm] = {
     "cma-me": Algorithm(
         "CMA-ME",
         "cma_me",
-        {**_CMA, "emitters": 1, "parents": "changed", "patient": False},
+        {**_CMA, "emitters": 1, "parents": "changed", "patient": False, "separable": False},
         lp={"sigma": 0.5},
         arm={"sigma": 0.1},
     ),
-    "cma-mae": Algorithm("CMA-MAE", "cma_mae", _ANNEALING, lp={"sigma": 0.5}, arm={"sigma": 0.1}),
+    "cma-mae": Algorithm(
+        "CMA-MAE", "cma_mae", {**_ANNEALING, "separable": False}, lp={"sigma": 0.5}, arm={"sigma": 0.1}
+    ),
     "cma-maega": Algorithm(
         "CMA-MAEGA",
         "cma_maega",
