@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dqd.domains.probe import probe as probe
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import auto as auto
+    from dqd.emitters import cma_mae as cma_mae
+    from dqd.emitters import cma_maega as cma_maega
     from dqd.emitters import cma_me as cma_me
     from dqd.emitters import cma_mega as cma_mega
     from dqd.emitters import cma_mega_adam as cma_mega_adam
@@ -77,6 +79,8 @@ _HOMES = {
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "auto",
+        "cma_mae",
+        "cma_maega",
         "cma_me",
         "cma_mega",
         "cma_mega_adam",

@@ -28,7 +28,7 @@ from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
 from dqd.emitters.combine import Staggered
-from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
 from dqd.inputs.evaluator import Evaluator
@@ -84,7 +84,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = ...,
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -108,7 +108,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = ...,
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -132,7 +132,7 @@ def illuminate(
     bounds: Any = None,
     initial_sigma: float | None = None,
     archive: Any = None,
-    threshold: Threshold = Threshold(),  # noqa: B008 - frozen
+    threshold: Threshold | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -162,7 +162,7 @@ def illuminate(
         archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
             exported file, or a dictionary of solutions (m, n), objective (m,) and measures (m, k), as pyribs'
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
-        threshold: what counts as progress (`dqd.Threshold`, CMA-MAE); default MAP-Elites.
+        threshold: what counts as progress, a `dqd.Threshold`; default that of the emitter (CMA-MAE), or MAP-Elites.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
             what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
@@ -318,15 +318,13 @@ def _task(
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,
-    threshold: Threshold,
+    threshold: Threshold | None,
     qd_score_offset: float,
     beginning: Any,
     fields: Shapes,
 ) -> _Task:
     if emitter is not None:
         check_emitter("emitter", emitter)
-    if not isinstance(threshold, Threshold):
-        raise TypeError(f"threshold: expected a dqd.Threshold, got {type(threshold).__name__}")
     given = {"tessellation": tessellation, "x0": x0, "bounds": bounds, "initial_sigma": initial_sigma}
     problem = score if isinstance(score, Problem) else None
     if problem is not None:
@@ -338,13 +336,14 @@ def _task(
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
     emitter = usual(tessellation) if emitter is None else emitter
+    wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation,
         flat.size,
-        threshold=threshold,
+        threshold=wanted,
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
         fields=fields,
@@ -391,7 +390,8 @@ def compile_ahead(
     """
     layout, flat = Layout.of(x0)
     domain, search = as_domain(score, layout), Search(emitter)
-    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, dtype=flat.dtype))
+    threshold = threshold_of(emitter, None)
+    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, threshold=threshold, dtype=flat.dtype))
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
     start_seeds.lower(*arguments).compile()

@@ -15,7 +15,7 @@ from dqd.archives.beginning import Beginning
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.survey import Ask
-from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras
@@ -56,7 +56,7 @@ class OwnLoop(Generic[Moving]):
         bounds: Any = None,
         initial_sigma: float | None = None,
         archive: Any = None,
-        threshold: Threshold = Threshold(),  # noqa: B008 - frozen
+        threshold: Threshold | None = None,
         qd_score_offset: float = 0.0,
         fields: Mapping[str, tuple[int, ...]] | None = None,
         out: str | os.PathLike[str] | Folder | None = None,
@@ -76,7 +76,7 @@ class OwnLoop(Generic[Moving]):
         empty = Archive.empty(
             tessellation,
             flat.size,
-            threshold=threshold,
+            threshold=threshold_of(emitter, threshold),
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
             fields=check_fields(fields or {}),

@@ -28,12 +28,16 @@ from dqd.emitters.targeting import Targeting
 
 FEW = {"initial_population": 36}
 NONE = {"initial_population": 0}  # spares a compilation; the archive is empty at first
+PAIR = {"batch_size": 26, "emitters": 2}
 # Name -> factory; its argument scales every float of the emitter.
 EMITTERS = {
     "random_sampling": lambda s=1.0: dqd.random_sampling(1.0 * s, batch_size=12),
     "map_elites": lambda s=1.0: dqd.map_elites(0.5 * s, batch_size=12, **FEW),
     "map_elites_line": lambda s=1.0: dqd.map_elites_line(0.5 * s, 0.2 * s, batch_size=12, **NONE),
     "cma_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12),
+    "sep_cma_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12, separable=True),
+    "cma_mae": lambda s=1.0: dqd.cma_mae(0.5 * s, 0.1 * s, -5.0 * s, batch_size=24, emitters=2),
+    "cma_maega": lambda s=1.0: dqd.cma_maega(1.0 * s, 0.9 * s, annealing=0.1 * s, minimum=-5.0 * s, **PAIR),
     "og_map_elites": lambda s=1.0: dqd.og_map_elites(0.5 * s, 0.1 * s, batch_size=24, **NONE),
     "og_map_elites_line": lambda s=1.0: dqd.og_map_elites_line(0.5 * s, 0.2 * s, 0.1 * s, batch_size=24, **NONE),
     "og_independent": lambda s=1.0: dqd.og_map_elites(

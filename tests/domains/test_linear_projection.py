@@ -12,6 +12,7 @@ evaluate = jax.jit(lambda domain, points: domain.evaluate(points))
 evaluate_with_jacobian = jax.jit(lambda domain, points: domain.evaluate_with_jacobian(points))
 
 SPHERE, RASTRIGIN = LinearProjection("sphere"), LinearProjection("rastrigin")
+PLATEAU = LinearProjection("plateau")
 
 
 def at(domain, value):
@@ -28,6 +29,10 @@ def at(domain, value):
         (RASTRIGIN, 2.048, 100.0, 1024.0),
         (SPHERE, -5.12, 0.0, -2560.0),
         (RASTRIGIN, -5.12, 0.0, -2560.0),
+        (PLATEAU, 0.0, 100.0, 0.0),
+        (PLATEAU, -5.12, 100.0, -2560.0),
+        (PLATEAU, 10.24, 100 - 5.12**2, 250.0),
+        (PLATEAU, -15.12, 0.0, -500 * 5.12 / 15.12),
     ],
 )
 def test_known_answers_of_the_specification(domain, value, objective, measure):
@@ -105,7 +110,8 @@ def test_the_grid_reaches_as_far_as_the_measures_do():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [(("spere", 10), "expected 'sphere' or 'rastrigin', got 'spere'"), (("sphere", 1), "n: ")]
+    ("arguments", "message"),
+    [(("spere", 10), "expected 'sphere', 'rastrigin' or 'plateau', got 'spere'"), (("sphere", 1), "n: ")],
 )
 def test_wrong_settings_are_refused_in_words(arguments, message):
     with pytest.raises(ValueError, match=message):

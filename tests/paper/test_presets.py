@@ -24,6 +24,8 @@ PUBLISHED = {
     ),
     "omg-mega": ({"sigma": 10, "normalize": True}, {"sigma": 1, "normalize": True}),
     "omg-mega-unnormalized": ({"sigma": 0.5, "normalize": False}, {"sigma": 1e-4, "normalize": False}),
+    "cma-mae": ({"sigma": 0.5, "annealing": 0.01}, {"sigma": 0.1, "annealing": 0.01}),
+    "cma-maega": ({"sigma": 10, "annealing": 0.01}, {"sigma": 0.05, "annealing": 0.01}),
     "cma-mega": ({"sigma": 10, "learning_rate": 1}, {"sigma": 0.05, "learning_rate": 1}),
     "cma-mega-adam": ({"sigma": 10, "learning_rate": 0.002}, {"sigma": 0.05, "learning_rate": 0.002}),
 }
@@ -44,7 +46,8 @@ def test_budgets_and_modes(domain: str) -> None:
     for algorithm in ALGORITHMS:
         values = settings(domain, algorithm)
         independent = algorithm.endswith("independent")
-        assert values["batch_size"] == (48 if independent and domain == "arm" else 36)
+        evaluations = 48 if independent and domain == "arm" else 36
+        assert values["batch_size"] == (15 * evaluations if algorithm.startswith("cma-mae") else evaluations)
         assert values.get("rank_one") == ("dqd2021" if algorithm.startswith("cma") else None)
         starts_from_elites = not algorithm.startswith(("cma", "auto", "targeting", "random"))
         assert values.get("initial_population") == (100 if starts_from_elites else None)

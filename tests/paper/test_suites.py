@@ -15,6 +15,7 @@ from dqd.paper import suites
         ("normalization", 6, 120),
         ("operators", 18, 360),
         ("resolution", 6, 120),
+        ("annealing", 16, 320),
     ],
 )
 def test_a_suite_has_the_runs_of_the_paper(name, entries, trials):
@@ -43,12 +44,32 @@ def test_published_numbers_stand_beside_the_runs(name, entry, qd_score, coverage
 
 def test_settings_are_those_behind_the_published_digits():
     described = {entry.id: entry.describe() for entry in suites.suite("table1").entries}
-    assert described["arm.cma-me"]["settings"] == {"sigma": 0.1, "batch_size": 36, "rank_one": "dqd2021"}
+    assert described["arm.cma-me"]["settings"] == {
+        "sigma": 0.1,
+        "batch_size": 36,
+        "rank_one": "dqd2021",
+        "emitters": 1,
+        "parents": "changed",
+        "patient": False,
+        "separable": False,
+    }
     assert suites.suite("million").entries[0].iterations == 1_000_000
     assert {entry.resolution for entry in suites.suite("resolution").entries} == {500}
     budgets = {entry.variant: entry.overrides for entry in suites.suite("operators").entries}
     assert budgets["paper-budget"] == {"batch_size": 36, "stepped": 12}
     assert budgets["released-budget"] == {"batch_size": 48, "stepped": 12}
+
+
+def test_the_suite_on_annealing_has_540_evaluations_everywhere():
+    entries = {entry.id: entry for entry in suites.suite("annealing").entries}
+    assert {entry.n for entry in entries.values()} == {100}
+    for entry in entries.values():
+        assert entry.describe()["settings"]["batch_size"] == 540
+    printed = entries["lp-plateau.cma-mae"].published
+    assert (printed["qd_score"], printed["coverage"], printed["iterations"]) == (79.27, 79.29, 10_000)
+    assert "best" not in printed
+    settings = entries["arm.cma-me"].describe()["settings"]
+    assert (settings["sigma"], settings["emitters"], settings["parents"]) == (0.1, 15, "half")
 
 
 def test_resizing_keeps_what_is_not_given():

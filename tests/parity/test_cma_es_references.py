@@ -1,11 +1,12 @@
 """CMA-ES, update by update, in float64: against `cma.purecma` (textbook) and a plain transcription."""
 
+import cma
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dqd.strategies import CMAES
+from dqd.strategies import CMAES, SepCMAES
 
 try:
     from cma import purecma
@@ -71,6 +72,51 @@ def test_textbook_updates_equal_those_of_purecma(d, population, updates):
     np.testing.assert_allclose(state.path_s, es.ps, **tolerance)
     np.testing.assert_allclose(state.path_c, es.pc, **tolerance)
     np.testing.assert_allclose(covariance(strategy, state), np.array(es.C), **tolerance)
+
+
+# The diagonal ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("d", "population"), [(2, 6), (10, 10), (20, 36)])
+def test_separable_updates_are_the_diagonals_of_those_of_purecma(d, population):
+    generator = np.random.default_rng(d)
+    mean, sigma = generator.normal(size=d), 0.7
+    strategy, es = SepCMAES(sigma, population), pure_cma(mean, sigma, population)
+    par, mueff = es.params, es.params.mueff
+    par.c1, par.cc = 1 / (d + 2 * d**0.5 + mueff / d), (1 + 1 / d + mueff / d) / (d**0.5 + 1 / d + 2 * mueff / d)
+    par.cmu = min(1 - par.c1, (mueff + 1 / mueff - 2) / (d + 4 * d**0.5 + mueff / 2))
+    ask_diagonal, tell_diagonal = jax.jit(SepCMAES.ask), jax.jit(SepCMAES.tell)
+    state = strategy.init(jnp.asarray(mean))
+    for _ in range(8):
+        state, points = ask_diagonal(strategy, state, jnp.asarray(generator.normal(size=(population, d))))
+        points = np.asarray(points)
+        values = uneven(points)
+        state = tell_diagonal(strategy, state, points, ranks_of(values), population // 2)
+        es.C.update_eigensystem(es.counteval, 0)
+        es.tell([list(point) for point in points], list(-values))
+        for i, j in np.argwhere(~np.eye(d, dtype=bool)):
+            es.C[i][j] = 0.0
+    for ours, theirs in ((state.mean, es.xmean), (state.sigma, es.sigma), (state.path_c, es.pc), (state.path_s, es.ps)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(state.variances, np.diag(np.array(es.C)), rtol=1e-10, atol=1e-10)
+
+
+def test_the_rates_of_the_diagonal_are_those_of_pycma():
+    d, rates = 20, cma.CMAEvolutionStrategy(20 * [0.0], 1.0, {"verbose": -9}).sp
+    mueff = rates.weights.mueff
+    assert 1 / (d + 2 * d**0.5 + mueff / d) == pytest.approx(rates.c1_sep, rel=1e-12)
+    assert (1 + 1 / d + mueff / d) / (d**0.5 + 1 / d + 2 * mueff / d) == pytest.approx(rates.cc_sep, rel=1e-12)
+
+
+def test_a_generation_without_parents_teaches_nothing_and_a_reset_forgets():
+    strategy = SepCMAES(0.5, 6)
+    state, points = strategy.ask(strategy.init(jnp.ones(4)), jax.random.normal(jax.random.key(0), (6, 4)))
+    unchanged = strategy.tell(state, points, jnp.arange(6), jnp.array(0))
+    np.testing.assert_array_equal(unchanged.mean, state.mean)
+    assert int(unchanged.evaluations) == 6
+    learnt = strategy.tell(state, points, jnp.arange(6), 3)
+    again = strategy.reset(learnt, jnp.array(True), jnp.zeros(4))
+    assert jax.tree.map(float, (again.sigma, again.variances.sum(), again.path_s.sum())) == (0.5, 4.0, 0.0)
 
 
 # The transcription ----------------------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ MISTAKES = [
     (lambda: dqd.cma_megaa, AttributeError, ["cma_megaa", "did you mean 'cma_mega'"]),
     (lambda: presets.preset("arm", "cma-mge"), ValueError, ["cma-mge", "did you mean", "'cma-me'"]),
     (lambda: presets.preset("arm", "cma-mega", sigm=1.0), ValueError, ["sigm", "'sigma'", "learning_rate"]),
-    (lambda: dqd.LinearProjection("spere"), ValueError, ["'sphere' or 'rastrigin'", "'spere'"]),
+    (lambda: dqd.LinearProjection("spere"), ValueError, ["'sphere', 'rastrigin' or 'plateau'", "'spere'"]),
 ]
 
 

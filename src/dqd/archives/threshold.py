@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from dqd.types import pytree
 
 
-@dataclass(frozen=True)
+@pytree
 class Threshold:
     """The acceptance threshold t of every cell, that of CMA-MAE (Fontaine & Nikolaidis 2023).
 
@@ -39,3 +40,17 @@ class Threshold:
                 f"minimum: a learning rate of {self.learning_rate} needs a finite minimum threshold, got "
                 f"{self.minimum}; give the lowest objective worth keeping"
             )
+
+    def for_cells(self, cells: int, tuned_for: int = 10_000) -> Threshold:
+        """The same annealing in an archive of more or fewer cells than the learning rate a was tuned for.
+
+            a <- 1 - (1 - a)^(cells / tuned_for)
+
+        With more cells each is met more rarely, so its threshold has to rise faster (Fontaine & Nikolaidis 2023).
+
+        >>> round(Threshold(0.01, 0.0).for_cells(40_000).learning_rate, 4)
+        0.0394
+        """
+        if cells < 1 or tuned_for < 1:
+            raise ValueError(f"for_cells: expected numbers of cells, at least 1, got {cells} and {tuned_for}")
+        return Threshold(1 - (1 - self.learning_rate) ** (cells / tuned_for), self.minimum)

@@ -23,19 +23,25 @@ SHIFT = 0.4 * LIMIT  # the optimum lies off the centre
 
 @pytree
 class LinearProjection(Domain):
-    """Maximise -R(x), R the sphere or the Rastrigin function shifted by 2.048; stored as 100 (1 - R / R_max)."""
+    """Maximise -R(x), R the sphere or the Rastrigin function shifted by 2.048; stored as 100 (1 - R / R_max).
 
-    objective: Literal["sphere", "rastrigin"] = static()
+    The plateau (Fontaine & Nikolaidis 2023) is 100 wherever all |x_i| <= 5.12, less the mean of (|x_i| - 5.12)^2 over
+    all coordinates of which those inside count 0: an objective without a slope where the measures are.
+    """
+
+    objective: Literal["sphere", "rastrigin", "plateau"] = static()
     n: int = static(default=1000)
 
     def __post_init__(self) -> None:
-        if self.objective not in ("sphere", "rastrigin"):
-            raise ValueError(f"objective: expected 'sphere' or 'rastrigin', got {self.objective!r}")
+        if self.objective not in ("sphere", "rastrigin", "plateau"):
+            raise ValueError(f"objective: expected 'sphere', 'rastrigin' or 'plateau', got {self.objective!r}")
         if self.n < 2:
             raise ValueError(f"n: two measures need at least 2 coordinates, got {self.n}")
 
     @property
     def transform(self) -> tuple[float, float]:
+        if self.objective == "plateau":
+            return 1 / self.n, 100.0
         d = LIMIT + SHIFT  # distance of the far corner x = -5.12
         worst = d * d if self.objective == "sphere" else 10 + d * d - 10 * math.cos(2 * math.pi * d)
         return 100 / (self.n * worst), 100.0
@@ -45,7 +51,8 @@ class LinearProjection(Domain):
         return Grid((-reach, -reach), (reach, reach), (resolution, resolution))
 
     def score(self, x: Array) -> tuple[Array, Array]:
-        d = sized(x, self.n) - SHIFT
+        x = sized(x, self.n)
+        d = jnp.maximum(jnp.abs(x) - LIMIT, 0) if self.objective == "plateau" else x - SHIFT
         terms = d * d
         if self.objective == "rastrigin":
             terms = terms + 10 - 10 * cos_turns(d)

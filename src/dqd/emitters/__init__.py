@@ -4,6 +4,8 @@ from dqd.emitters.combine import combine, replicate
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import (
     auto,
+    cma_mae,
+    cma_maega,
     cma_me,
     cma_mega,
     cma_mega_adam,
@@ -19,6 +21,8 @@ from dqd.emitters.presets import (
 __all__ = [
     "Emitter",
     "auto",
+    "cma_mae",
+    "cma_maega",
     "cma_me",
     "cma_mega",
     "cma_mega_adam",

@@ -2,7 +2,8 @@
 
 From one point theta with jacobian J, CMA-ES draws coefficients c_i and the branches are theta + c_i J. The branches
 that improve the archive most teach CMA-ES which coefficients pay, and their weighted mean is the direction in which an
-optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite.
+optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite; a patient
+arborescence, that of CMA-MAEGA (Fontaine & Nikolaidis 2023), goes on, in an archive that anneals its thresholds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import optax
 from jax import Array
 
 from dqd.archives.archive import REJECTED, Archive
+from dqd.archives.threshold import Threshold
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
@@ -58,6 +60,8 @@ class Arborescence:
     optimizer: Callable[..., optax.GradientTransformation] = static(default=optax.sgd)
     keep_step_count: bool = static(default=True)
     normalize: bool = static(default=True)
+    threshold: Threshold | None = None  # that it wants the archive to have
+    patient: bool = static(default=False)
     initial_population: int = static(default=0)
     num_points = 1
 
@@ -72,7 +76,8 @@ class Arborescence:
     def init(self, x0: Array, k: int, bounds: Bounds) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
-        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, NO_CHANGE)
+        impatient = () if self.patient else (NO_CHANGE,)
+        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, *impatient)
         return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts)
 
     def points(self, state: ArborescenceState, archive: Archive, noise: dict[str, Array]) -> Points:
@@ -107,9 +112,9 @@ class Arborescence:
         steps = self.optimizer(**self.arguments)
         update, optimizer = steps.update(-direction, state.optimizer, state.theta)  # optax descends, we ascend
 
-        unchanged = jnp.all(result.status == REJECTED)
+        unchanged = () if self.patient else (jnp.all(result.status == REJECTED),)
         stops = self.strategy.stop(strategy, ranks, result.value)
-        restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops, unchanged]))
+        restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops, *unchanged]))
         return replace(
             state,
             theta=jnp.where(restart, self._elite(archive, drawn["elite"], state.x0), state.theta + update),

@@ -11,6 +11,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.threshold import Threshold
 from dqd.emitters.emitter import Emitter, check_emitter
 from dqd.emitters.scale import Choose, scaled
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
@@ -33,6 +34,14 @@ class Combined:
     @property
     def initial_population(self) -> int:
         return max(emitter.initial_population for emitter in self.emitters)
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """The one that its emitters want of the archive they share."""
+        wanted = [threshold for emitter in self.emitters if (threshold := getattr(emitter, "threshold", None))]
+        if any(threshold != wanted[0] for threshold in wanted):
+            raise ValueError(f"combine: one archive has one threshold, got {wanted}; give illuminate(threshold=)")
+        return wanted[0] if wanted else None
 
     @property
     def follows_measures(self) -> bool:
@@ -110,6 +119,10 @@ class Replicated:
     @property
     def initial_population(self) -> int:
         return self.emitter.initial_population
+
+    @property
+    def threshold(self) -> Threshold | None:
+        return getattr(self.emitter, "threshold", None)
 
     @property
     def follows_measures(self) -> bool:

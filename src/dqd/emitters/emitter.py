@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.threshold import Threshold
 from dqd.inputs.names import lacking
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree
 
@@ -77,6 +78,14 @@ def check_emitter(name: str, thing: Any) -> None:
         )
     if any(leaf is thing for leaf in jax.tree.leaves(thing)):
         raise TypeError(f"{name}: the class {type(thing).__name__} needs the decorator @dqd.types.pytree")
+
+
+def threshold_of(emitter: Emitter, given: Threshold | None) -> Threshold:
+    """What counts as progress: as the user says, else as the emitter does (`threshold`, CMA-MAE), else MAP-Elites."""
+    threshold = getattr(emitter, "threshold", None) if given is None else given
+    if not isinstance(threshold, Threshold | None):
+        raise TypeError(f"threshold: expected a dqd.Threshold, got {type(threshold).__name__}")
+    return Threshold() if threshold is None else threshold
 
 
 def no_points(n: int, dtype: jnp.dtype) -> Points:

@@ -1,21 +1,28 @@
-"""CMA-ME's improvement emitter (Fontaine et al. 2020) with filter selection: the parents are exactly the samples that
-changed the archive, so their number varies from 0 to all."""
+"""CMA-ME's improvement emitter (Fontaine et al. 2020), and CMA-MAE's (Fontaine & Nikolaidis 2023).
+
+With filter selection the parents are exactly the samples that changed the archive, so their number varies from 0 to
+all; or else they are the better half. A patient emitter goes on when nothing changed. CMA-MAE is patient, takes the
+better half, and has the archive anneal its acceptance thresholds: the ranking follows from these (`rank`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import REJECTED, Archive
+from dqd.archives.threshold import Threshold
 from dqd.emitters.emitter import no_points
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NO_CHANGE, Restarts
 from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
+
+Parents = Literal["changed", "half"]
 
 
 @pytree
@@ -30,6 +37,9 @@ class Evolution:
     """An evolution strategy in solution space, restarted from a random elite."""
 
     strategy: Strategy
+    threshold: Threshold | None = None  # that it wants the archive to have
+    parents: Parents = static(default="changed")
+    patient: bool = static(default=False)
     initial_population: int = static(default=0)
     num_points = 0
 
@@ -42,7 +52,8 @@ class Evolution:
         return {"normal": jax.random.normal(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
-        return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, NO_CHANGE))
+        impatient = () if self.patient else (NO_CHANGE,)
+        return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, *impatient))
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:
         return no_points(state.x0.size, state.x0.dtype)
@@ -62,10 +73,11 @@ class Evolution:
         self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> EvolutionState:
         ranks = improvement_ranks(result, archive)
-        parents = jnp.sum(result.status != REJECTED)
+        changed = jnp.sum(result.status != REJECTED)
+        parents = changed if self.parents == "changed" else self.batch_size // 2
         strategy = self.strategy.tell(state.strategy, drawn["samples"], ranks, parents)
-        tests = jnp.append(self.strategy.stop(strategy, ranks, result.value), parents == 0)
-        restart, restarts = state.restarts.after(tests)
+        tests = self.strategy.stop(strategy, ranks, result.value)
+        restart, restarts = state.restarts.after(tests if self.patient else jnp.append(tests, changed == 0))
         elite = archive.pick(drawn["elite"][None], state.x0)[0]
         return replace(state, strategy=self.strategy.reset(strategy, restart, elite), restarts=restarts)
 

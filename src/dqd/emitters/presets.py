@@ -10,21 +10,25 @@ import functools
 import math
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 import optax
 
+from dqd.archives.threshold import Threshold
 from dqd.emitters.arborescence import Arborescence
-from dqd.emitters.combine import Combined
+from dqd.emitters.combine import Combined, Replicated, replicate
 from dqd.emitters.emitter import Emitter
-from dqd.emitters.evolution import Evolution
+from dqd.emitters.evolution import Evolution, Parents
 from dqd.emitters.gradient_operator import Branching, GradientOperator, ObjectiveStep
 from dqd.emitters.operators import Elite, Fresh, Gaussian, IsoLine, Operator
 from dqd.emitters.share import Shared
 from dqd.emitters.targeting import Targeting
 from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
+from dqd.strategies.sep_cma_es import SepCMAES
+from dqd.strategies.strategy import Strategy
 from dqd.tessellations.tessellation import Neighbourhood, Tessellation
+from dqd.types import replace
 
 RankOne = Literal["textbook", "dqd2021"]
 ADAM_LEARNING_RATE = 0.002  # the paper's, for all its domains
@@ -92,7 +96,16 @@ def map_elites_line(
     return Variation(IsoLine(_sigma(sigma1=sigma1), float(sigma2)), _batch(batch_size), _population(initial_population))
 
 
-def cma_me(sigma: float | None = None, *, batch_size: int = 36, rank_one: RankOne = "textbook") -> Evolution:
+def cma_me(
+    sigma: float | None = None,
+    *,
+    batch_size: int = 36,
+    emitters: int = 1,
+    parents: Parents = "changed",
+    patient: bool = False,
+    separable: bool = False,
+    rank_one: RankOne = "textbook",
+) -> Evolution | Replicated:
     """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
 
         x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda
@@ -103,16 +116,69 @@ def cma_me(sigma: float | None = None, *, batch_size: int = 36, rank_one: RankOn
     Args:
         sigma: standard deviation at the start and after every restart, in the units of a solution. None chooses it by
             the cells of the grid.
-        batch_size: evaluations per iteration, lambda.
+        batch_size: evaluations per iteration, shared equally by the emitters: lambda is `batch_size / emitters`.
+        emitters: copies side by side, each with a distribution of its own.
+        parents: "changed" are the samples that changed the archive; "half" is the better half.
+        patient: go on when no sample changed the archive, until CMA-ES itself has converged.
+        separable: sep-CMA-ES (Ros & Hansen 2008), which keeps a diagonal: O(batch_size n) in memory and time.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
 
     Needs no gradients. Keeps an n x n covariance: 8 n^2 bytes in float32, and O(n^3) work whenever it is decomposed,
-    every n / 37 iterations with 36 samples; for n in the thousands prefer algorithms with gradients.
+    every n / 37 iterations with 36 samples; for n in the thousands take `separable=True`, or algorithms with gradients.
 
     >>> dqd.cma_me(sigma=0.5, batch_size=12).strategy.population
     12
     """
-    return Evolution(CMAES(_sigma(sigma=sigma), _batch(batch_size, 2), rank_one))
+    if parents not in get_args(Parents):
+        raise ValueError(f"parents: expected 'changed' or 'half', got {parents!r}")
+    strategy = _strategy(sigma, _share(batch_size, emitters, 2), separable, rank_one)
+    return _copies(Evolution(strategy, parents=parents, patient=bool(patient)), emitters)
+
+
+def cma_mae(
+    sigma: float | None = None,
+    annealing: float = 0.01,
+    minimum: float = 0.0,
+    *,
+    batch_size: int = 540,
+    emitters: int = 15,
+    separable: bool = False,
+    rank_one: RankOne = "textbook",
+) -> Evolution | Replicated:
+    """CMA-MAE (Fontaine & Nikolaidis 2023): CMA-ES that is rewarded for what it gains above a slowly rising threshold.
+
+        x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda,   ranked by f(x_i) - t of its cell
+        t  <- t + annealing (f(x_i) - t),                      where f(x_i) > t
+
+    Each cell has a threshold t that begins at `minimum`. With `annealing` 1 a region is left as soon as its cells are
+    filled; at 0 only the objective counts. In between a search stays while a region still has something to gain, which
+    helps most where the objective is flat. Parents are the better half; an emitter starts anew from a random elite only
+    when CMA-ES has converged. What is *stored* is the best of each cell.
+
+    Args:
+        sigma: standard deviation at the start and after every restart, in the units of a solution. None chooses it by
+            the cells of the grid.
+        annealing: the learning rate of the thresholds, from 0 to 1. `dqd.Threshold.for_cells` adjusts it for archives
+            of other than 10,000 cells.
+        minimum: an objective, the lowest worth keeping: where thresholds begin.
+        batch_size: evaluations per iteration, shared equally by the emitters.
+        emitters: copies side by side, each with a distribution of its own.
+        separable: sep-CMA-ES, as `cma_me` has it.
+        rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+
+    Needs no gradients. The thresholds are the archive's: `illuminate` and `AskTell` take them from the emitter. Costs
+    what `cma_me` costs, for every emitter.
+
+    >>> import jax.numpy as jnp
+    >>> def score(x):
+    ...     return 10 - jnp.sum(x**2), x[:2]
+    >>> grid, emitter = dqd.Grid([-2, -2], [2, 2], [20, 20]), dqd.cma_mae(sigma=0.5, batch_size=60, emitters=5)
+    >>> result = dqd.illuminate(score, emitter, grid, x0=jnp.zeros(4), iterations=100, progress=False)
+    >>> bool(result.coverage > 50)
+    True
+    """
+    strategy = _strategy(sigma, _share(batch_size, emitters, 2), separable, rank_one)
+    return _copies(Evolution(strategy, Threshold(annealing, minimum), parents="half", patient=True), emitters)
 
 
 def og_map_elites(
@@ -304,6 +370,48 @@ def cma_mega_adam(
     )
 
 
+def cma_maega(
+    sigma: float | None = None,
+    learning_rate: float | optax.Schedule | None = 1.0,
+    optimizer: Callable[..., optax.GradientTransformation] | None = None,
+    *,
+    annealing: float = 0.01,
+    minimum: float = 0.0,
+    batch_size: int = 540,
+    emitters: int = 15,
+    normalize: bool = True,
+    rank_one: RankOne = "textbook",
+    keep_step_count: bool = True,
+    **arguments: Any,
+) -> Arborescence | Replicated:
+    """CMA-MAEGA (Fontaine & Nikolaidis 2023): `cma_mega` with the thresholds of `cma_mae`.
+
+        branch_i = theta + c_i0 grad f(theta) + sum_j c_ij grad m_j(theta),  ranked by f(branch_i) - t of its cell
+        t       <- t + annealing (f(branch_i) - t),                          where f(branch_i) > t
+
+    Theta starts anew only when CMA-ES in the space of coefficients has converged.
+
+    Args:
+        annealing, minimum: of the thresholds, as `cma_mae` has them.
+        batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
+        emitters: copies side by side, each with a theta of its own.
+        sigma, learning_rate, optimizer, normalize, rank_one, keep_step_count, arguments: as `cma_mega` has them.
+
+    >>> emitter = dqd.cma_maega(sigma=1.0)
+    >>> emitter.num_points, emitter.batch_size, emitter.threshold  # with gradients, without, what counts as progress
+    (15, 525, Threshold(learning_rate=0.01, minimum=0.0))
+    """
+    one = cma_mega(
+        *(sigma, learning_rate, optimizer),
+        batch_size=_share(batch_size, emitters, 3),
+        normalize=normalize,
+        rank_one=rank_one,
+        keep_step_count=keep_step_count,
+        **arguments,
+    )
+    return _copies(replace(one, threshold=Threshold(annealing, minimum), patient=True), emitters)
+
+
 def targeting(*, batch_size: int = 36) -> Targeting:
     """Targeting: from one point, the branches that its jacobian says arrive: each in a cell of its own.
 
@@ -392,6 +500,30 @@ def _check(**numbers: float) -> None:
             raise TypeError(f"{name}: expected a finite number, got {number!r}")
         if number <= 0:
             raise ValueError(f"{name}: expected a number above 0, got {number}")
+
+
+def _strategy(sigma: float | None, population: int, separable: bool, rank_one: RankOne) -> Strategy:
+    if not separable:
+        return CMAES(_sigma(sigma=sigma), population, rank_one)
+    if rank_one != "textbook":
+        raise ValueError(f"rank_one: sep-CMA-ES knows 'textbook' alone, got {rank_one!r}")
+    return SepCMAES(_sigma(sigma=sigma), population)
+
+
+E = TypeVar("E", bound=Emitter)
+
+
+def _copies(emitter: E, count: int) -> E | Replicated:
+    return emitter if count == 1 else replicate(emitter, count)
+
+
+def _share(batch_size: int, emitters: int, least: int) -> int:
+    """Evaluations per iteration of each emitter."""
+    if isinstance(emitters, bool) or not isinstance(emitters, Integral) or emitters < 1:
+        raise ValueError(f"emitters: expected a whole number, at least 1, got {emitters!r}")
+    if _batch(batch_size, least * int(emitters)) % emitters:
+        raise ValueError(f"batch_size: expected a multiple of the {emitters} emitters that share it, got {batch_size}")
+    return int(batch_size) // int(emitters)
 
 
 def _population(size: int) -> int:

@@ -1,5 +1,5 @@
 """The published experiments by name: problems, algorithms, and the values behind the tables of Fontaine & Nikolaidis
-(2021).
+(2021, and 2023 for what is annealed).
 
     emitter = preset("arm", "cma-mega")
     settings("arm", "cma-mega")     # what it was made with
@@ -36,6 +36,7 @@ def _domains() -> Any:
 DOMAINS: dict[str, Callable[..., LinearProjection | Arm]] = {
     "lp-sphere": lambda n=1000: _domains().LinearProjection("sphere", n),
     "lp-rastrigin": lambda n=1000: _domains().LinearProjection("rastrigin", n),
+    "lp-plateau": lambda n=1000: _domains().LinearProjection("plateau", n),
     "arm": lambda n=1000: _domains().Arm(n),
 }
 PROBLEMS = {**DOMAINS, **LATENT}
@@ -44,7 +45,7 @@ AUTO = "auto"  # in the place of a sigma: chosen by the cells of the grid
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A preset function of `dqd` and what it was called with; sphere and Rastrigin share their values."""
+    """A preset function of `dqd` and what it was called with; the linear projections share their values."""
 
     title: str  # as in the paper's tables
     function: str  # name in dqd.emitters
@@ -61,6 +62,7 @@ _BATCH = {"batch_size": 36}  # evaluations per iteration
 _FROM_ELITES = {**_BATCH, "initial_population": 100}
 _CMA = {**_BATCH, "rank_one": "dqd2021"}
 _CMA_MEGA = {**_CMA, "normalize": True, "keep_step_count": True}
+_ANNEALING = {**_CMA, "batch_size": 540, "emitters": 15, "annealing": 0.01, "minimum": 0.0}  # of the paper of 2023
 _OG = {"initial_population": 100, "independent": False, "stepped": None, **_BATCH}
 _OG_INDEPENDENT = {"initial_population": 100, "independent": True, "stepped": 12}
 # The published LP rows fit 12 re-evaluated + 12 stepped + 12 perturbed; the arm rows fit the released script, which
@@ -120,7 +122,23 @@ ALGORITHMS: dict[str, Algorithm] = {
         lp={**_LINE_LP, **_STEP_LP, **_LP_BUDGET},
         arm={**_LINE_ARM, **_STEP_ARM, **_ARM_BUDGET},
     ),
-    "cma-me": Algorithm("CMA-ME", "cma_me", _CMA, lp={"sigma": 0.5}, arm={"sigma": 0.1}),
+    "cma-me": Algorithm(
+        "CMA-ME",
+        "cma_me",
+        {**_CMA, "emitters": 1, "parents": "changed", "patient": False, "separable": False},
+        lp={"sigma": 0.5},
+        arm={"sigma": 0.1},
+    ),
+    "cma-mae": Algorithm(
+        "CMA-MAE", "cma_mae", {**_ANNEALING, "separable": False}, lp={"sigma": 0.5}, arm={"sigma": 0.1}
+    ),
+    "cma-maega": Algorithm(
+        "CMA-MAEGA",
+        "cma_maega",
+        {**_CMA_MEGA, **_ANNEALING},
+        lp={"sigma": 10.0, "learning_rate": 1.0},
+        arm={"sigma": 0.05, "learning_rate": 1.0},
+    ),
     "map-elites": Algorithm("MAP-Elites", "map_elites", _FROM_ELITES, lp=_ISO_LP, arm=_ISO_ARM),
     "map-elites-line": Algorithm("MAP-Elites (line)", "map_elites_line", _FROM_ELITES, lp=_LINE_LP, arm=_LINE_ARM),
     # Not in the paper: algorithms without step sizes; and a baseline that draws what the others draw as their

@@ -1,6 +1,7 @@
-"""What the paper prints: mean and standard error of three metrics, for every table, domain, algorithm and variant.
+"""What the papers print: mean and standard error of three metrics, for every table, domain, algorithm and variant.
 
-`published.csv` holds its tables under the names that they have in the paper's source, such as `tab:results_detailed`.
+`published.csv` holds tables under the names that they have in the first paper's source, such as `tab:results_detailed`;
+`annealing` is the main table of the second one (Fontaine & Nikolaidis 2023), without standard errors.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def published(table: str, domain: str, title: str, variant: str) -> dict[str, An
     for row in _rows():
         if (row["table"], row["domain"], row["algorithm"], row["variant"]) == wanted:
             counts = {name: int(row[name]) for name in ("trials", "iterations")}
-            numbers = {name: float(row[name]) for metric in PRINTED for name in (metric, f"{metric}_se")}
-            return {"table": table} | counts | numbers
+            names = [name for metric in PRINTED for name in (metric, f"{metric}_se")]
+            return {"table": table} | counts | {name: float(row[name]) for name in names if row[name]}
     raise LookupError(f"no published row for {wanted}")
 
 

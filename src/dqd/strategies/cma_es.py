@@ -62,8 +62,8 @@ class CMAES:
 
     def gap(self, d: int) -> float:
         """Evaluations between decompositions: 0.5 lambda / (d (c1 + cmu)), constants at mu = lambda / 2."""
-        weights = _weights(self.population // 2, self.population, np.float64)
-        c1, cmu = _rates(_number(1 / (weights * weights).sum()), d)
+        weights = recombination(self.population // 2, self.population, np.float64)
+        c1, cmu = _rates(number(1 / (weights * weights).sum()), d)
         return 0.5 * self.population / (d * (c1 + cmu))
 
     def init(self, mean: Array) -> CMAESState:
@@ -124,12 +124,12 @@ class CMAES:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         # Constants, table 1.
         d = state.mean.size
-        by_rank = _weights(parents, self.population, state.mean.dtype)
-        mueff = _number(1 / (by_rank * by_rank).sum())
+        by_rank = recombination(parents, self.population, state.mean.dtype)
+        mueff = number(1 / (by_rank * by_rank).sum())
         cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
         cs = (mueff + 2) / (d + mueff + 5)
         c1, cmu = _rates(mueff, d)
-        damps = 1 + cs + 2 * _largest(0, ((mueff - 1) / (d + 1)) ** 0.5 - 1)
+        damps = 1 + cs + 2 * largest(0, ((mueff - 1) / (d + 1)) ** 0.5 - 1)
 
         # Mean, eqs. 41 and 42.
         evaluations = state.evaluations + self.population
@@ -188,7 +188,7 @@ class CMAES:
         )
 
 
-def _weights(parents: Array | int, population: int, dtype: Any) -> Any:
+def recombination(parents: Array | int, population: int, dtype: Any) -> Any:
     """Recombination weights from best to worst, eq. 49 (positive part). Constants if the number of parents is one."""
     rank = np.arange(population)
     raw: Any
@@ -204,13 +204,13 @@ def _rates(mueff: Any, d: int) -> tuple[Any, Any]:
     """Learning rates c1 and cmu of the rank-one and the rank-mu update, eqs. 57 and 58."""
     c1 = 2 / ((d + 1.3) ** 2 + mueff)
     cmu = 2 * (mueff - 2 + 1 / mueff) / ((d + 2) ** 2 + mueff)
-    return c1, -_largest(c1 - 1, -cmu)  # the smaller of 1 - c1 and cmu
+    return c1, -largest(c1 - 1, -cmu)  # the smaller of 1 - c1 and cmu
 
 
-def _largest(a: Any, b: Any) -> Any:
+def largest(a: Any, b: Any) -> Any:
     return jnp.maximum(a, b) if isinstance(b, Array) else max(a, b)
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """NumPy's scalars as plain floats, which never widen a float32 computation."""
     return value if isinstance(value, Array) else float(value)

@@ -25,6 +25,11 @@ def test_arm_at_the_papers_resolution():
     assert best.qd_score == pytest.approx(80.24, abs=1e-9)
 
 
+def test_on_the_plateau_every_cell_that_is_reached_is_worth_100():
+    best = ceiling("lp-plateau", n=100)
+    assert best.qd_score == best.coverage == ceiling("lp-sphere", n=100).coverage
+
+
 def test_arm_counts_by_hand_on_a_coarse_grid():
     # 4 x 4 cells of width 1, radius 2: even the corner cells, whose nearest point is (1, 1), reach in.
     assert ceiling("arm", 4).coverage == 100

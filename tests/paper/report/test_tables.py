@@ -61,3 +61,11 @@ def test_unpublished_and_missing_entries(tmp_path):
         ("MAP-Elites", ("3.50 ± 0.50", "-", "")),
         ("Random", ("-", "10.00 ± 0.10", "-")),
     )
+
+
+def test_an_error_that_was_not_printed_is_not_shown_and_ours_decides(tmp_path):
+    printed = {"trials": 20, "qd_score": 10.0}
+    described = [entry("arm", "map-elites", "MAP-Elites", published=printed)]
+    table = tables.comparison_table(read_suite(write_scores(tmp_path / "s", _one(10.1, 10.5), described)))
+    assert tables.tally(table).verdicts == {"within": 1, "unpublished": 2}
+    assert sheets.sheets(table)[0].rows == (("MAP-Elites", ("10.30 ± 0.20", "10.00", "+1.5 ✓")),)

@@ -55,7 +55,7 @@ def _printed(suite: SuiteData, domain: str) -> dict[str, stats.Estimate]:
 
 
 def _printed_interaction(suite: SuiteData) -> anova.Effect | None:
-    """The published F again, from what the paper prints; None unless it prints every entry, for equal trials."""
+    """The published F again, from what the paper prints; None unless it prints every entry with its error."""
     printed = [_printed(suite, domain) for domain in suite.domains]
     whole = len(printed) > 1 and len(suite.rows) > 1 and all(set(one) == set(suite.rows) for one in printed)
     trials = {estimate.trials for one in printed for estimate in one.values()}
@@ -63,4 +63,4 @@ def _printed_interaction(suite: SuiteData) -> anova.Effect | None:
         return None
     means = np.array([[one[row].mean for one in printed] for row in suite.rows])
     errors = np.array([[one[row].se for one in printed] for row in suite.rows])
-    return anova.interaction_from_summary(means, errors, trials.pop())
+    return anova.interaction_from_summary(means, errors, trials.pop()) if np.isfinite(errors).all() else None

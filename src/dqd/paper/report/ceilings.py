@@ -44,7 +44,12 @@ class Ceiling:
 @cache
 def ceiling(domain: str, resolution: int = 100, n: int = 1000) -> Ceiling | None:
     """The ceiling of a domain, or None where nobody knows it."""
-    known: dict[str, Callable[[int, int], Ceiling]] = {"lp-sphere": lp_sphere, "lp-rastrigin": lp_rastrigin, "arm": arm}
+    known: dict[str, Callable[[int, int], Ceiling]] = {
+        "lp-sphere": lp_sphere,
+        "lp-rastrigin": lp_rastrigin,
+        "lp-plateau": lp_plateau,
+        "arm": arm,
+    }
     return known[domain](resolution, n) if domain in known else None
 
 
@@ -63,6 +68,12 @@ def lp_rastrigin(resolution: int = 100, n: int = 1000) -> Ceiling:
     )
     equal, _ = _linear_projection(_least_rastrigin, rastrigin, resolution, n)
     return Ceiling(mixed, coverage, symmetric_qd_score=equal)
+
+
+def lp_plateau(resolution: int = 100, n: int = 1000) -> Ceiling:
+    """Every cell that is reached can hold 100."""
+    coverage = lp_sphere(resolution, n).coverage
+    return Ceiling(coverage, coverage, symmetric_qd_score=coverage)
 
 
 def arm(resolution: int = 100, n: int = 1000) -> Ceiling:

@@ -94,7 +94,9 @@ def plus_minus(value: Estimate | None) -> str:
     """Two decimals, as the paper prints."""
     if value is None or not math.isfinite(value.mean):
         return "-"
-    return f"{value.mean:.2f} ± {value.se:.2f}" if math.isfinite(value.se) else f"{value.mean:.2f} (one trial)"
+    if math.isfinite(value.se):
+        return f"{value.mean:.2f} ± {value.se:.2f}"
+    return f"{value.mean:.2f} (one trial)" if value.trials == 1 else f"{value.mean:.2f}"
 
 
 def _number(value: float) -> str:

@@ -71,7 +71,8 @@ def compare(ours: Estimate, published: Estimate | None, same_budget: bool = True
     if published is None:
         return Comparison(ours, None, NAN, NAN, "unpublished")
     difference = ours.mean - published.mean
-    joint = max(math.hypot(ours.se, published.se), ROUNDING) if math.isfinite(ours.se) else NAN
+    theirs = published.se if math.isfinite(published.se) else 0.0  # not printed: ours alone counts
+    joint = max(math.hypot(ours.se, theirs), ROUNDING) if math.isfinite(ours.se) else NAN
     return Comparison(ours, published, difference, joint, _verdict(difference, joint, published, same_budget))
 
 

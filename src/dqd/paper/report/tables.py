@@ -1,7 +1,7 @@
 """Ours beside the published numbers, entry by entry, as data; `sheets` makes text of it.
 
 A suite's table has the entries of one of the paper's: `tab:results_detailed`, `tab:unnorm_comparison`,
-`tab:ogmeline_independent` or `tab:cmame_extra`.
+`tab:ogmeline_independent` or `tab:cmame_extra`; or of the paper on annealing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dqd.paper.report.stats import Comparison, Estimate, compare, estimate
 DOMAIN_TITLES = {
     "lp-sphere": "LP (sphere)",
     "lp-rastrigin": "LP (Rastrigin)",
+    "lp-plateau": "LP (plateau)",
     "arm": "Arm repertoire",
     "lsi-elon": "LSI (Elon Musk)",
     "lsi-beyonce": "LSI (Beyoncé)",
@@ -67,11 +68,12 @@ def comparison_table(suite: SuiteData) -> Table:
 
 
 def published_estimate(entry: EntryData, metric: str) -> Estimate | None:
-    """The printed mean and standard error; None where the paper prints none."""
+    """The printed mean and standard error; None where the paper prints none, NaN for an error that it leaves out."""
     printed = entry.published or {}
     if printed.get(metric) is None:
         return None
-    return Estimate(float(printed[metric]), float(printed.get(f"{metric}_se") or 0.0), int(printed.get("trials") or 0))
+    error = float(printed.get(f"{metric}_se", math.nan))
+    return Estimate(float(printed[metric]), error, int(printed.get("trials") or 0))
 
 
 def tally(table: Table) -> Tally:

@@ -25,6 +25,7 @@ FIGURES_OF: dict[str, list[Callable[[SuiteData], Figure | None]]] = {
     "operators": [curves],
     "resolution": [archives_large],
     "precision": [near_optimum],
+    "annealing": [curves, archives, cumulative],
 }
 
 
