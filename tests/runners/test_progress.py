@@ -1,12 +1,14 @@
 """What a bar shows, and where there is one."""
 
 import io
+import os
+import signal
 import sys
 from types import ModuleType
 
 import pytest
 
-from dqd.runners.progress import Progress
+from dqd.runners.progress import Interrupt, Progress
 
 METRICS = {"qd_score": 1.0, "coverage": 2.0}
 
@@ -36,3 +38,18 @@ def test_no_bar_where_none_is_wanted(monkeypatch):
     with Progress(10, enabled=False) as progress:
         progress.update(10, METRICS)
     assert stream.getvalue() == ""
+
+
+def test_a_closed_terminal_asks_to_stop_unless_the_run_was_told_to_outlive_it():
+    def heard(handler):
+        before = signal.signal(signal.SIGHUP, handler)
+        try:
+            with Interrupt(resumable=True) as interrupt:
+                os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == handler
+            return interrupt.reason
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    assert heard(signal.SIG_DFL) == "terminated"
+    assert heard(signal.SIG_IGN) is None  # nohup

@@ -15,7 +15,8 @@ import jax
 
 from dqd.console.saying import Lasting, in_notebook, on_terminal, say
 
-STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+HANGUP = getattr(signal, "SIGHUP", signal.SIGTERM)  # the terminal was closed; Windows has none
+STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", HANGUP: "terminated"}
 LOG_SECONDS = 10.0  # between two lines where there is no terminal
 
 
@@ -75,13 +76,16 @@ class Interrupt:
     """The first SIGINT or SIGTERM asks politely (`requested`), the second ends the run at once.
 
     A second Ctrl-C raises KeyboardInterrupt, or ends the process where `abrupt` is set, as the command line does.
-    SIGTERM is listened to only where something can be kept for later (`resumable`); a second one ends the process.
+    SIGTERM, and SIGHUP unless it is ignored (nohup), are listened to only where something can be kept for later
+    (`resumable`); a second one ends the process.
     """
 
     abrupt = False
 
     def __init__(self, resumable: bool = False) -> None:
-        self.signals = (signal.SIGINT, signal.SIGTERM) if resumable else (signal.SIGINT,)
+        self.signals: list[int] = [signal.SIGINT, *([signal.SIGTERM] if resumable else [])]
+        if resumable and signal.getsignal(HANGUP) not in (signal.SIG_IGN, None):
+            self.signals.append(HANGUP)
         self.requested: int | None = None  # the signal
         self.previous: dict[int, Any] = {}
 
