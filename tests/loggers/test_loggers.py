@@ -6,7 +6,7 @@ import pytest
 import dqd
 
 GRID = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[20, 20])
-METRICS = {"qd_score", "coverage", "best", "mean", "seconds"}
+METRICS = {"qd_score", "coverage", "best", "mean", "seconds", "evaluations"}
 
 
 def score(x):

@@ -88,6 +88,7 @@ def test_many_batches_with_bad_numbers():
 # Through the emitters -------------------------------------------------------------------------------------------------
 
 SIZES = {name: {"batch_size": 12, "stepped": 4} for name in ALGORITHMS if name.endswith("independent")}
+SIZES |= {"cma-mae": {"batch_size": 30}, "cma-maega": {"batch_size": 45}}  # of 15 emitters
 
 
 def searching(name, seed):

@@ -17,12 +17,12 @@ import typer
 from dqd import __version__
 from dqd.cli.exits import FAILURE
 
-NEEDED = ("jax", "numpy", "optax", "safetensors", "typer", "tqdm", "matplotlib")
+NEEDED = ("jax", "numpy", "optax", "safetensors", "scipy", "typer", "tqdm", "matplotlib")
 EXTRAS = {  # by the name that pip is told, the packages that come with it and what they are for
     "view": (("fastapi", "uvicorn"), "dqd view, the explorer"),
     "pandas": (("pandas",), "to_pandas"),
     "parquet": (("pyarrow",), "export to .parquet"),
-    "report": (("scipy", "statsmodels"), "dqd compare, dqd reproduce"),
+    "report": (("statsmodels",), "dqd compare, dqd reproduce"),
     "torch": (("torch",), "dqd.torch_evaluator"),
     "cluster": (("distributed",), "workers of a Dask cluster"),
     "tensorboard": (("tensorboardX",), "dqd.loggers.TensorBoard"),

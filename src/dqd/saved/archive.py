@@ -132,7 +132,7 @@ class SavedArchive(Archived):
         }
 
     def columns(self, solutions: bool = True) -> dict[str, np.ndarray]:
-        """One column per number of an elite: cell, objective, measure_0..., solution_0..., found, field_..."""
+        """One column per number of an elite: cell, objective, measure_0..., solution_0..., found, `field_...`."""
         columns = {"cell": self.cell, "objective": self.objective}
         columns |= {f"measure_{j}": column for j, column in enumerate(self.measures.T)}
         if solutions and self.solutions is not None:
