@@ -149,8 +149,8 @@ def illuminate(
             maximised. A function in PyTorch comes as `dqd.torch_evaluator(f)`; what else JAX cannot trace (NumPy, a
             simulator) as `dqd.evaluator(f)`, a function of a whole batch, or as any `dqd.Evaluator`. A Problem, such as
             those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
-        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.auto()`. A sigma that was left
-            out is chosen before the search by some dozens of evaluations around x0: `result.chosen`.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.cma_mega()`. A sigma that was
+            left out is chosen before the search by some dozens of evaluations around x0: `result.chosen`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
@@ -335,7 +335,7 @@ def _task(
     check_tessellation(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
-    emitter = usual(tessellation) if emitter is None else emitter
+    emitter = usual() if emitter is None else emitter
     wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
     search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)

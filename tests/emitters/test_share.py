@@ -8,6 +8,7 @@ from small import GRID, illuminate
 
 import dqd
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.emitters.arborescence import Arborescence
 from dqd.emitters.gain import POOR, gained
 from dqd.emitters.presets import usual
 from dqd.emitters.share import PATIENCE, TURN, Shared
@@ -107,15 +108,11 @@ def test_below_the_offset_a_new_cell_is_worth_the_same_whatever_the_sign_of_obje
 
 def test_a_search_without_an_emitter_takes_the_usual_one(monkeypatch):
     for home in ("illumination", "own_loop"):
-        monkeypatch.setattr(f"dqd.{home}.usual", lambda tessellation: share_of_two())
+        monkeypatch.setattr(f"dqd.{home}.usual", share_of_two)
     assert isinstance(illuminate(emitter=None, iterations=3).search.emitter, Shared)
     assert len(dqd.AskTell(None, GRID, x0=np.zeros(6)).ask_dqd()) == 1
 
 
-def test_the_usual_emitter_is_auto_where_cells_know_their_neighbours():
-    class Cells:
-        pass
-
-    assert usual(GRID).names == ("targeting", "CMA-MEGA")
-    assert usual(Cells()).num_points == 1
-    assert not isinstance(usual(Cells()), Shared)
+def test_the_usual_emitter_chooses_its_sigma():
+    assert isinstance(usual(), Arborescence)
+    assert usual().strategy.sigma is None

@@ -27,7 +27,6 @@ from dqd.emitters.variation import Variation
 from dqd.strategies.cma_es import CMAES
 from dqd.strategies.sep_cma_es import SepCMAES
 from dqd.strategies.strategy import Strategy
-from dqd.tessellations.tessellation import Neighbourhood, Tessellation
 from dqd.types import replace
 
 RankOne = Literal["textbook", "dqd2021"]
@@ -456,9 +455,9 @@ def auto(*, batch_size: int = 36) -> Shared:
     return Shared(both, ("targeting", "CMA-MEGA"))
 
 
-def usual(tessellation: Tessellation) -> Emitter:
-    """What a search uses unless told otherwise: `auto`, or CMA-MEGA where cells do not know their neighbours."""
-    return auto() if isinstance(tessellation, Neighbourhood) else cma_mega()
+def usual() -> Emitter:
+    """What a search uses unless told otherwise: CMA-MEGA, its sigma chosen."""
+    return cma_mega()
 
 
 def _objective_gradient(
