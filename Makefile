@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench profile docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/dqd demo --out runs/demo
@@ -22,6 +22,10 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scaling.py
+
+# Of one iteration: its kernels, the time of each, copies and calls of libraries; on a GPU where there is one.
+profile: $(VENV)/.test
+	$(BIN)/python benchmarks/anatomy.py
 
 # Without the network: the pages load nothing from elsewhere.
 docs: $(VENV)/.docs

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dqd.archives import DNS as DNS
     from dqd.archives import Archive as Archive
+    from dqd.archives import Novelty as Novelty
     from dqd.archives import Threshold as Threshold
     from dqd.ask_tell import AskTell as AskTell
     from dqd.ask_tell_async import AskTellAsync as AskTellAsync
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from dqd.emitters import cma_mega as cma_mega
     from dqd.emitters import cma_mega_adam as cma_mega_adam
     from dqd.emitters import combine as combine
+    from dqd.emitters import dds as dds
+    from dqd.emitters import dds_mega as dds_mega
+    from dqd.emitters import dms as dms
+    from dqd.emitters import dms_mega as dms_mega
     from dqd.emitters import map_elites as map_elites
     from dqd.emitters import map_elites_line as map_elites_line
     from dqd.emitters import og_map_elites as og_map_elites
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from dqd.emitters import omg_mega as omg_mega
     from dqd.emitters import random_sampling as random_sampling
     from dqd.emitters import replicate as replicate
+    from dqd.emitters import squad as squad
     from dqd.emitters import targeting as targeting
     from dqd.explorer.show import show as show
     from dqd.illumination import illuminate as illuminate
@@ -68,7 +75,7 @@ if TYPE_CHECKING:
     from dqd.workers.workers import Workers as Workers
 
 _HOMES = {
-    "dqd.archives": ("Archive", "Threshold"),
+    "dqd.archives": ("DNS", "Archive", "Novelty", "Threshold"),
     "dqd.ask_tell": ("AskTell",),
     "dqd.ask_tell_async": ("AskTellAsync",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
@@ -85,6 +92,10 @@ _HOMES = {
         "cma_mega",
         "cma_mega_adam",
         "combine",
+        "dds",
+        "dds_mega",
+        "dms",
+        "dms_mega",
         "map_elites",
         "map_elites_line",
         "og_map_elites",
@@ -92,6 +103,7 @@ _HOMES = {
         "omg_mega",
         "random_sampling",
         "replicate",
+        "squad",
         "targeting",
     ),
     "dqd.explorer.show": ("show",),

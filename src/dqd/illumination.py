@@ -20,6 +20,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
+from dqd.archives.competition import Competition, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.console.saying import say
@@ -52,7 +53,6 @@ from dqd.search.history import History
 from dqd.search.scales import Scales, say_chosen
 from dqd.search.search import Search
 from dqd.storage.folder import Folder
-from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Evaluation, Score
 from dqd.workers.batches import Evaluations
@@ -75,7 +75,7 @@ class Terminated(SystemExit):
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | None = None,
+    tessellation: Tessellation | Competition | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -85,6 +85,7 @@ def illuminate(
     initial_sigma: float | None = None,
     archive: Any = None,
     threshold: Threshold | None = None,
+    result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -100,7 +101,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | None = None,
+    tessellation: Tessellation | Competition | None = None,
     *,
     seeds: Sequence[int],
     x0: Any = None,
@@ -109,6 +110,7 @@ def illuminate(
     initial_sigma: float | None = None,
     archive: Any = None,
     threshold: Threshold | None = None,
+    result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -123,7 +125,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | None = None,
+    tessellation: Tessellation | Competition | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -133,6 +135,7 @@ def illuminate(
     initial_sigma: float | None = None,
     archive: Any = None,
     threshold: Threshold | None = None,
+    result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
     where: Where | None = None,
@@ -151,7 +154,8 @@ def illuminate(
             those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
         emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.cma_mega()`. A sigma that was
             left out is chosen before the search by some dozens of evaluations around x0: `result.chosen`.
-        tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`.
+        tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`; or a competition that needs
+            none: `dqd.DNS(measures, capacity)`, `dqd.Novelty(measures, threshold)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
         iterations: how many in all. Another number compiles nothing anew.
@@ -163,6 +167,10 @@ def illuminate(
             exported file, or a dictionary of solutions (m, n), objective (m,) and measures (m, k), as pyribs'
             `archive.data()` is. Their scores are believed; their cells follow from their measures.
         threshold: what counts as progress, a `dqd.Threshold`; default that of the emitter (CMA-MAE), or MAP-Elites.
+        result_archive: cells of an archive beside the one that is searched in, such as a `dqd.Grid`: everything that is
+            evaluated is stored there too, the best of each cell, and it is what is reported: metrics, `result.archive`,
+            files. `result.searched` is the other one. For archives without cells, and for CMA-MAE, whose own archive
+            keeps out what lies below its minimum.
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
             what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
@@ -198,7 +206,8 @@ def illuminate(
     place = _place(where)
     rounds = place.rounds if isinstance(place, Workers) else 1
     task = _task(
-        score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, qd_score_offset, archive, kept
+        *(score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, result_archive),
+        *(qd_score_offset, archive, kept),
     )
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
@@ -276,9 +285,9 @@ class _Task:
             return self, {}
         chosen = self.scales.recorded(folder)
         if chosen is None:
-            k, bounds = self.archive.tessellation.num_measures, self.search.bounds
+            k, bounds = self.archive.num_measures, self.search.bounds
             with contextlib.closing(_Look(self.problem, place, k, bounds)) as look:
-                chosen = lead(self.scales.choosing(self.x0, self.archive.tessellation), look)
+                chosen = lead(self.scales.choosing(self.x0, self.archive), look)
             if progress is not False:
                 say_chosen(chosen)
         return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
@@ -300,7 +309,7 @@ class _Task:
             return Compiled(self.search, self.problem, batched)
         if batched:
             raise ValueError("seeds: evaluations outside the compiled program serve one seed at a time; give seed")
-        k, workers, fields = self.archive.tessellation.num_measures, place or Workers(), self.archive.field_shapes
+        k, workers, fields = self.archive.num_measures, place or Workers(), self.archive.field_shapes
         hosted = Hosted.of(self.search, self.problem, k, workers, None if folder is None else folder.path, fields)
         return hosted if workers.rounds == 1 else Asynchronous(hosted, iterations)
 
@@ -314,11 +323,12 @@ def _task(
     score: Any,
     emitter: Emitter | None,
     rounds: int,
-    tessellation: Tessellation | None,
+    tessellation: Tessellation | Competition | None,
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,
     threshold: Threshold | None,
+    result_archive: Tessellation | None,
     qd_score_offset: float,
     beginning: Any,
     fields: Shapes,
@@ -332,7 +342,7 @@ def _task(
     if isinstance(score, TorchEvaluator):
         given["x0"] = score.start(given["x0"])
     tessellation = given["tessellation"]
-    check_tessellation(tessellation)
+    check_cells(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
     emitter = usual() if emitter is None else emitter
@@ -347,12 +357,13 @@ def _task(
         qd_score_offset=qd_score_offset,
         dtype=flat.dtype,
         fields=fields,
+        results=result_archive,
     )
     rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)
-    check_score(domain, flat, tessellation, fields)
+    check_score(domain, flat, archive.num_measures, fields)
     return _Task(domain, *rest)
 
 
@@ -383,6 +394,7 @@ def compile_ahead(
     *,
     x0: Any,
     seeds: Sequence[int],
+    result_archive: Tessellation | None = None,
 ) -> None:
     """Compile what `illuminate` will run for several seeds, without running it.
 
@@ -391,7 +403,8 @@ def compile_ahead(
     layout, flat = Layout.of(x0)
     domain, search = as_domain(score, layout), Search(emitter)
     threshold = threshold_of(emitter, None)
-    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, threshold=threshold, dtype=flat.dtype))
+    kept: Any = {"threshold": threshold, "dtype": flat.dtype, "results": result_archive}
+    archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, **kept))
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
     start_seeds.lower(*arguments).compile()

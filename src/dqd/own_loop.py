@@ -12,6 +12,7 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
+from dqd.archives.competition import Competition, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.survey import Ask
@@ -33,11 +34,11 @@ from dqd.search.scales import Scales, say_chosen
 from dqd.search.search import Search, SearchState
 from dqd.search.walk import init
 from dqd.storage.folder import Folder
-from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Evaluation, PyTree
 
 Moving = TypeVar("Moving", bound=Motion)
+SETTLED = 64  # iterations after which their metrics are worked out: many at once
 
 
 class OwnLoop(Generic[Moving]):
@@ -49,7 +50,7 @@ class OwnLoop(Generic[Moving]):
     def __init__(
         self,
         emitter: Emitter | None,
-        tessellation: Tessellation,
+        tessellation: Tessellation | Competition,
         *,
         x0: Any,
         seed: int = 0,
@@ -57,13 +58,14 @@ class OwnLoop(Generic[Moving]):
         initial_sigma: float | None = None,
         archive: Any = None,
         threshold: Threshold | None = None,
+        result_archive: Tessellation | None = None,
         qd_score_offset: float = 0.0,
         fields: Mapping[str, tuple[int, ...]] | None = None,
         out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
         """The arguments are those of `dqd.illuminate`; None is its usual emitter."""
         cache.enable()
-        check_tessellation(tessellation)
+        check_cells(tessellation)
         emitter = usual() if emitter is None else emitter
         check_emitter("emitter", emitter)
         sigma = check_initial_sigma(initial_sigma)
@@ -80,13 +82,14 @@ class OwnLoop(Generic[Moving]):
             qd_score_offset=qd_score_offset,
             dtype=flat.dtype,
             fields=check_fields(fields or {}),
+            results=result_archive,
         )
         self._x0, self._fields = flat, empty.field_shapes
         self._beginning = Beginning.of(archive, empty, search.bounds)
         self._clock, self._closed = CompileClock(), False
         self._told: dict[str, Evaluation] = {}
         self._scales, self._out = Scales.of(search, initial_sigma), Folder.of(out)
-        self._choosing = self._scales.choosing(flat, tessellation)
+        self._choosing = self._scales.choosing(flat, empty)
         known = self._scales.recorded(self._out) if self._scales.names else {}
         self._look: Ask | None = next(self._choosing) if known is None else None
         # While sigmas are looked for, others stand in their place, and nothing is kept.
@@ -146,6 +149,8 @@ class OwnLoop(Generic[Moving]):
 
     def _passed(self) -> None:
         """A round is complete."""
+        if self.iteration % SETTLED == 0:
+            self._settled()
         self._checkpoints.passed(self.iteration)
         if self._checkpoints.due(self.iteration):
             self._keep()
@@ -164,7 +169,8 @@ class OwnLoop(Generic[Moving]):
 
     @property
     def archive(self) -> Archive:
-        return self._walk.state.archive
+        """What was found so far: in the result archive, if there is one."""
+        return self._walk.state.reported
 
     @property
     def iteration(self) -> int:
@@ -196,8 +202,9 @@ class OwnLoop(Generic[Moving]):
 
     def _settled(self) -> History:
         """The history up to now."""
-        for rows in self._walk.rows():
-            self._history.append(rows)
+        if self.iteration > self._history.done:
+            archive = self._walk.release().reported
+            self._history.append(self._walk.rows().metrics(archive.num_cells, archive.offset))
         return self._history
 
     # The border -------------------------------------------------------------------------------------------------------

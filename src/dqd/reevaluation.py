@@ -53,7 +53,7 @@ def reevaluate(
     judge: Evaluator = score if isinstance(score, Evaluator) else as_domain(score, result.layout)
     judge = OnHost(judge, workers.rows_per_call) if isinstance(judge, Domain) else judge
     single = judge.single if isinstance(judge, Sampled) else judge
-    k, taken = result.archive.tessellation.num_measures, 0
+    k, taken = result.archive.num_measures, 0
 
     def evaluate(solutions: np.ndarray) -> Evaluation:
         nonlocal taken

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
@@ -44,7 +43,13 @@ class Result(Snapshot, Archived):
 
     @property
     def archive(self) -> Archive:
-        return self.state.archive if self.judged is None else self.judged
+        """What was found: in the result archive, if there is one."""
+        return self.state.reported if self.judged is None else self.judged
+
+    @property
+    def searched(self) -> Archive:
+        """The archive that the emitters saw; the same, unless a result archive was kept beside it."""
+        return self.state.archive
 
     @property
     def provisional(self) -> Result:
@@ -113,7 +118,7 @@ class Result(Snapshot, Archived):
         return record.write_run(folder, self.iterations, config, self.summary(), self.files(solutions, rows))
 
     def _config(self) -> dict[str, Any]:
-        made_of = settings(self.search, self.archive, self.state.x0, self.domain)
+        made_of = settings(self.search, self.searched, self.state.x0, self.domain)
         more = {"chosen": dict(self.chosen)} if self.chosen else {}
         return {**made_of, **more, "seed": self.seed, "iterations": self.iterations}
 
@@ -151,22 +156,22 @@ class Results(Snapshots, Sequence[Result]):
     @property
     def qd_score(self) -> np.ndarray:
         """QD-score of every seed."""
-        return np.asarray(self._metrics.qd_score)
+        return self._metrics.qd_score
 
     @property
     def coverage(self) -> np.ndarray:
         """Coverage of every seed, in percent."""
-        return np.asarray(self._metrics.coverage)
+        return self._metrics.coverage
 
     @property
     def best(self) -> np.ndarray:
         """Best objective of every seed."""
-        return np.asarray(self._metrics.best)
+        return self._metrics.best
 
     @property
     def mean(self) -> np.ndarray:
         """Mean objective of the elites of every seed."""
-        return np.asarray(self._metrics.mean)
+        return self._metrics.mean
 
     def best_solution(self) -> PyTree:
         """The best elite of all seeds, shaped like x0."""
@@ -174,7 +179,7 @@ class Results(Snapshots, Sequence[Result]):
 
     @cached_property
     def _metrics(self) -> Metrics:
-        return jax.vmap(lambda archive: archive.metrics)(self.state.archive)
+        return self.state.reported.metrics
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """All seeds in one new folder; each is read as `folder/seed-S`."""

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 from jax import Array
 
 T = TypeVar("T")
-FEW_TERMS, FEW_PRODUCTS = 16, 2**14  # up to here a product of matrices is written out on a GPU
+FEW_TERMS, FEW_PRODUCTS = 16, 2**14  # up to here a product of matrices is written out
 
-Along = Literal["solutions", "gradients", "unit gradients", "signs of gradients"]  # what a sigma multiplies
+# What a sigma multiplies; "objective" is what a stored objective grows by when its gradient says 1.
+Along = Literal["solutions", "gradients", "unit gradients", "signs of gradients", "objective"]
 PyTree: TypeAlias = Any  # arrays in whatever structure its owner chose: a user's solution, an emitter's state
 
 
@@ -41,6 +42,8 @@ def register(cls: type[T]) -> type[T]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     data = tuple(field.name for field in fields if not field.metadata.get("static"))
     fixed = tuple(field.name for field in fields if field.metadata.get("static"))
+    if not hasattr(cls, "__post_init__"):  # which JAX would call; without one, its own way is quicker
+        return jax.tree_util.register_dataclass(cls, data, fixed)
     keys = tuple(jax.tree_util.GetAttrKey(name) for name in data)
 
     def flatten(record: T) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -73,15 +76,44 @@ def select(condition: Array, yes: T, no: T) -> T:
 def matmul(a: Array, b: Array) -> Array:
     """Matrix product in full precision: by default a GPU would round float32 factors to 10 bits (TF32).
 
-    On a GPU tiny products are written out: a library call costs more than they do, and nothing is fused with it.
+    Tiny products are written out: a library call costs more than they do, and nothing is fused with it.
     """
-    if jax.default_backend() != "cpu" and b.ndim <= 2:
-        if b.shape[0] <= FEW_TERMS:
-            factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)
-            return functools.reduce(jnp.add, [factor * row for factor, row in zip(factors, b, strict=True)])
-        if a.size * b[0].size <= FEW_PRODUCTS:
-            return jnp.sum(a[..., None] * b if b.ndim == 2 else a * b, axis=a.ndim - 1)
+    on_cpu, terms = jax.default_backend() == "cpu", b.shape[0]
+    products = a.size * (b.size // terms)
+    if b.ndim <= 2 and (terms <= FEW_TERMS if not on_cpu else terms <= 4 and products <= FEW_PRODUCTS):
+        factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)
+        return functools.reduce(jnp.add, [factor * row for factor, row in zip(factors, b, strict=True)])
+    if b.ndim <= 2 and not on_cpu and products <= FEW_PRODUCTS:
+        return jnp.sum(a[..., None] * b if b.ndim == 2 else a * b, axis=a.ndim - 1)
     return jnp.matmul(a, b, precision="highest")
+
+
+def affine(start: Array, factors: Array, rows: Array) -> Array:
+    """start + factors @ rows, for a row (n,), factors (b, m) and rows (m, n).
+
+    On a CPU by one product, with the start among the rows: adding it to every result would take as long again.
+    """
+    if jax.default_backend() != "cpu":
+        return start + matmul(factors, rows)
+    return matmul(jnp.pad(factors, ((0, 0), (0, 1)), constant_values=1), jnp.concatenate([rows, start[None]]))
+
+
+def all_finite(x: Array) -> Array:
+    """Whether the numbers along the last axis are all finite, (..., n) -> (...).
+
+    On a CPU by a product with zeros, which is zero just then: several times as fast as looking at each.
+    """
+    if jax.default_backend() != "cpu":
+        return jnp.all(jnp.isfinite(x), axis=-1)
+    return jnp.matmul(x, jnp.zeros(x.shape[-1], x.dtype)) == 0
+
+
+def how_many(flags: Array) -> Array:
+    """How many are set along the last axis, (..., b) -> (...); on a CPU by one product, which is one kernel."""
+    if jax.default_backend() != "cpu":
+        return jnp.sum(flags, axis=-1, dtype=jnp.int32)
+    ones = jnp.ones(flags.shape[-1], jnp.float32)  # exact up to 2**24
+    return jnp.matmul(flags.astype(jnp.float32), ones).astype(jnp.int32)
 
 
 @pytree
@@ -109,6 +141,9 @@ class AddResult:
     value: Array  # (b,) objective minus the acceptance threshold it met; the objective itself where there was none
     cell: Array  # (b,) index of the cell, or the number of cells for a candidate that was not finite
     outside: Array  # (b,) whether its measures lay outside the range and were moved to a border cell
+    # What was evaluated, for emitters that judge by more than the archive says; there whenever an emitter is told.
+    objective: Array | None = None  # (b,) may be NaN, where `cell` is the number of cells
+    measures: Array | None = None  # (b, k)
 
 
 @pytree

@@ -106,7 +106,7 @@ def test_a_record_is_written_and_can_be_read(tmp_path: Path) -> None:
     found = run_json(*CMA_MEGA, "--x64", "--out", out)
     written = record.read(out)
     assert written.config["summary"]["qd_score"] == found["qd_score"]
-    assert written.config["domain"] == {"type": "LinearProjection", "objective": "sphere", "n": 8}
+    assert written.config["domain"] == {"type": "LinearProjection", "objective": "sphere", "n": 8, "measures": 2}
     assert written.metrics[-1]["iteration"] == 20
     assert {written.arrays[name].dtype for name in ("objective", "solutions")} == {np.dtype("float64")}
     assert written.arrays["objective"].sum() / 100 == pytest.approx(found["qd_score"], rel=1e-12)
@@ -141,7 +141,7 @@ def test_quiet_says_nothing() -> None:
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma"], ["--set: expected name=value"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=wide"], ["sigma: expected a finite number"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=0"], ["sigma: expected a number above 0"]),
-        (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["at least 2 coordinates"]),
+        (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["2 measures need at least as many coordinates, got 1"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--resolution", "99999"], ["9,999,800,001 cells are more"]),
     ],
 )
@@ -304,11 +304,24 @@ def test_the_same_command_and_resume_go_on_and_a_finished_run_is_shown_again(tmp
 
 def test_a_run_may_have_cells_around_centroids_and_resume_knows_it(tmp_path: Path) -> None:
     out = ["--out", tmp_path / "cvt", "--json", "-q"]
-    assert shown(call(*CMA_MEGA, "--cvt", 30, *out).stdout)["cvt"] == 30
+    assert shown(call(*CMA_MEGA, "--cells", "cvt:30", *out).stdout)["cells"] == "cvt:30"
     assert isinstance(dqd.load(tmp_path / "cvt").tessellation, dqd.CVT)
     found = shown(call("resume", tmp_path / "cvt", "--iterations", 21, "--json", "-q").stdout)
-    assert (found["iterations"], found["cvt"]) == (21, 30)
-    assert "of different scales" in call("run", "--domain", "lsi-digits", "--cvt", 30, code=2).stderr
+    assert (found["iterations"], found["cells"]) == (21, "cvt:30")
+    assert "of different scales" in call("run", "--domain", "lsi-digits", "--cells", "cvt:30", code=2).stderr
+    assert "expected a whole number after the colon" in call(*CMA_MEGA, "--cells", "cvt", code=2).stderr
+
+
+def test_archives_without_cells_are_measured_in_the_grid_of_the_problem(tmp_path):
+    for kind, name in {"dns:20": "DNS", "novelty:0.5": "Novelty"}.items():
+        out = tmp_path / name
+        found = shown(call(*CMA_MEGA, "--cells", kind, "--out", out, "--json", "-q").stdout)
+        saved = dqd.load(out)
+        assert isinstance(saved.tessellation, dqd.Grid)
+        assert saved.config["grid"]["type"] == name
+        assert found["qd_score"] == pytest.approx(saved.qd_score, rel=1e-5)
+        again = shown(call("resume", out, "--iterations", 21, "--json", "-q").stdout)
+        assert (again["iterations"], again["cells"]) == (21, kind)
 
 
 def test_a_run_begins_with_the_elites_of_another_and_resume_knows_it(tmp_path: Path) -> None:

@@ -116,3 +116,14 @@ def test_the_grid_reaches_as_far_as_the_measures_do():
 def test_wrong_settings_are_refused_in_words(arguments, message):
     with pytest.raises(ValueError, match=message):
         LinearProjection(*arguments)
+
+
+def test_more_measures_are_the_sums_of_as_many_blocks():
+    domain, x = LinearProjection("rastrigin", 12, 4), jnp.linspace(-4.0, 4.0, 12)
+    _, measures = domain.score(x)
+    np.testing.assert_allclose(measures, np.asarray(x).reshape(4, 3).sum(axis=1), rtol=1e-12)
+    assert domain.grid(3).shape == (3, 3, 3, 3)
+    assert domain.grid(3).upper == (5.12 * 3,) * 4
+    assert domain.cells(20).num_measures == 4
+    with pytest.raises(ValueError, match="n: 4 measures need at least as many coordinates, got 3"):
+        LinearProjection("sphere", 3, 4)

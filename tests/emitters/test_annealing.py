@@ -29,14 +29,14 @@ def told(emitter, status, values):
 @pytest.mark.parametrize("emitter", [ANNEALED, WITH_GRADIENTS])
 def test_the_thresholds_reach_the_archive(emitter):
     archive = dqd.AskTell(emitter, GRID, x0=X0).archive
-    assert (archive.learning_rate, archive.minimum) == pytest.approx((0.1, -20.0))
+    assert (archive.competition.learning_rate, archive.competition.minimum) == pytest.approx((0.1, -20.0))
     assert float(archive.threshold[0]) == -20.0
 
 
 def test_a_threshold_that_is_given_has_the_last_word():
     given = dqd.Threshold(0.5, 1.0)
     result = dqd.illuminate(score, ANNEALED, GRID, x0=X0, iterations=0, threshold=given, progress=False)
-    assert (float(result.archive.learning_rate), float(result.archive.minimum)) == (0.5, 1.0)
+    assert (float(result.archive.competition.learning_rate), float(result.archive.competition.minimum)) == (0.5, 1.0)
 
 
 def test_emitters_of_one_archive_agree_on_its_threshold():

@@ -71,10 +71,12 @@ def test_the_penalty_is_the_mean_square_of_the_solution():
         ({"objective": "contrats"}, ["unknown objective 'contrats'", "'contrast'", "upper, lower"]),
         ({"measures": ("upper", "-lowr")}, ["unknown measure 'lowr'", "did you mean 'lower'"]),
         ({"images": 0}, ["images: expected at least 1 image"]),
+        ({"measures": ("upper", "upper")}, ["measures: 'upper' twice; a map spreads over different scores"]),
+        ({"measures": ("upper", "-upper")}, ["measures: 'upper' twice"]),
     ],
 )
 def test_mistakes_are_answered_with_what_there_is(options, words):
-    with pytest.raises(ValueError, match=r"unknown|images") as caught:
+    with pytest.raises(ValueError, match=r"unknown|images|measures") as caught:
         toys.domain(**options)
     for word in words:
         assert word in str(caught.value)

@@ -143,6 +143,7 @@ def test_any_number_of_measures(tmp_path, measures, cells):
         (["--n", "20"], "has 16 numbers, got 20"),
         (["--weights", "here"], "unknown option of lsi-digits 'weights'"),
         (["--space", "w"], "unknown space 'w'"),
+        (["--measure", "ink", "--measure", "ink"], "measures: 'ink' twice"),
     ],
 )
 def test_wrong_usage_is_answered_in_one_line(options, words):

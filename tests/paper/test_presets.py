@@ -26,6 +26,8 @@ PUBLISHED = {
     "omg-mega-unnormalized": ({"sigma": 0.5, "normalize": False}, {"sigma": 1e-4, "normalize": False}),
     "cma-mae": ({"sigma": 0.5, "annealing": 0.01}, {"sigma": 0.1, "annealing": 0.01}),
     "cma-maega": ({"sigma": 10, "annealing": 0.01}, {"sigma": 0.05, "annealing": 0.01}),
+    "dds": ({"sigma": 1.5, "bandwidth": 0.05}, {"sigma": 0.5, "bandwidth": 0.05}),
+    "dms": ({"sigma": 0.5, "annealing": 0.1}, {"sigma": 0.2, "annealing": 0.001}),
     "cma-mega": ({"sigma": 10, "learning_rate": 1}, {"sigma": 0.05, "learning_rate": 1}),
     "cma-mega-adam": ({"sigma": 10, "learning_rate": 0.002}, {"sigma": 0.05, "learning_rate": 0.002}),
 }
@@ -47,9 +49,10 @@ def test_budgets_and_modes(domain: str) -> None:
         values = settings(domain, algorithm)
         independent = algorithm.endswith("independent")
         evaluations = 48 if independent and domain == "arm" else 36
-        assert values["batch_size"] == (15 * evaluations if algorithm.startswith("cma-mae") else evaluations)
-        assert values.get("rank_one") == ("dqd2021" if algorithm.startswith("cma") else None)
-        starts_from_elites = not algorithm.startswith(("cma", "auto", "targeting", "random"))
+        of_15 = algorithm.startswith(("cma-mae", "dds", "dms"))
+        assert values["batch_size"] == {"squad": 128}.get(algorithm, 15 * evaluations if of_15 else evaluations)
+        assert values.get("rank_one") == ("dqd2021" if algorithm.startswith(("cma", "dds", "dms")) else None)
+        starts_from_elites = not algorithm.startswith(("cma", "dds", "dms", "squad", "auto", "targeting", "random"))
         assert values.get("initial_population") == (100 if starts_from_elites else None)
         if independent:
             assert (values["independent"], values["stepped"]) == (True, 12)
@@ -58,8 +61,7 @@ def test_budgets_and_modes(domain: str) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_settings_name_every_argument_of_the_preset_function(algorithm: str) -> None:
     function = getattr(emitters, ALGORITHMS[algorithm].function)
-    open_ended = {"optimizer", "arguments"}  # another optimiser is no longer the published algorithm
-    assert set(settings("arm", algorithm)) == set(inspect.signature(function).parameters) - open_ended
+    assert set(settings("arm", algorithm)) == set(inspect.signature(function).parameters) - {"arguments"}
 
 
 PAIRS = list(itertools.product(DOMAINS, ALGORITHMS))
@@ -92,7 +94,7 @@ def test_overrides_replace_published_values() -> None:
             "lp-spher",
             "cma-mega",
             {},
-            ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "arm, lsi-digits"],
+            ["unknown domain 'lp-spher'", "did you mean 'lp-sphere'", "lp-sphere-k20, lsi-digits"],
         ),
         (
             "arm",

@@ -16,6 +16,7 @@ from dqd.paper import suites
         ("operators", 18, 360),
         ("resolution", 6, 120),
         ("annealing", 16, 320),
+        ("high-dimensional", 21, 270),
     ],
 )
 def test_a_suite_has_the_runs_of_the_paper(name, entries, trials):
@@ -51,7 +52,7 @@ def test_settings_are_those_behind_the_published_digits():
         "emitters": 1,
         "parents": "changed",
         "patient": False,
-        "separable": False,
+        "strategy": "cma-es",
     }
     assert suites.suite("million").entries[0].iterations == 1_000_000
     assert {entry.resolution for entry in suites.suite("resolution").entries} == {500}
@@ -88,3 +89,20 @@ def test_the_title_of_a_shorter_suite_does_not_promise_the_papers_iterations():
 def test_an_unknown_suite_suggests_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'table1'"):
         suites.suite("tabel1")
+
+
+def test_the_suite_with_many_measures_makes_as_many_evaluations_with_every_algorithm():
+    entries = suites.suite("high-dimensional").entries
+    for entry in entries[:15]:
+        evaluations = entry.iterations * entry.describe()["settings"]["batch_size"]
+        wanted = 2e6 if entry.variant == "moves" else 1e6
+        assert evaluations == pytest.approx(wanted, rel=1e-3)
+        assert (entry.cells, entry.n) == (10_000, 1024)
+    printed = {entry.id: (entry.published or {}).get("qd_score") for entry in entries[15:]}
+    assert (printed["lp-sphere-k10.dms"], printed["lp-sphere-k20.dms"]) == (64.10, 74.06)
+    assert sum(value is None for value in printed.values()) == 4
+
+
+def test_only_what_has_a_minimum_stores_its_results_beside():
+    beside = {entry.algorithm for entry in suites.suite("annealing").entries if entry.results}
+    assert beside == {"cma-mae"}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from small import mostly_long
 
 import dqd
+from dqd.emitters.scale import scaled
 from dqd.paper.presets import ALGORITHMS, preset
 
 B, K, N = 6, 2, 3
@@ -88,11 +89,14 @@ def test_many_batches_with_bad_numbers():
 # Through the emitters -------------------------------------------------------------------------------------------------
 
 SIZES = {name: {"batch_size": 12, "stepped": 4} for name in ALGORITHMS if name.endswith("independent")}
-SIZES |= {"cma-mae": {"batch_size": 30}, "cma-maega": {"batch_size": 45}}  # of 15 emitters
+SIZES |= {name: {"batch_size": 30} for name in ("cma-mae", "dds", "dms")}  # of 15 emitters
+SIZES |= {name: {"batch_size": 45} for name in ("cma-maega", "dds-mega", "dms-mega")}
+SIZES |= {"squad": {"batch_size": 8, "scale": 1.0}}  # with nothing to find out before the search
 
 
 def searching(name, seed):
     emitter = preset("lp-sphere", name, **SIZES.get(name, {"batch_size": 8}))
+    emitter = scaled(emitter, lambda along: 1.0)  # a sigma that is left out is looked for in rounds of their own
     return dqd.AskTell(emitter, dqd.Grid([-8.0, -8.0], [8.0, 8.0], [10, 10]), x0=np.zeros(4), seed=seed)
 
 

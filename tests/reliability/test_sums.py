@@ -20,10 +20,10 @@ def played(archive, objective, measures):
     """One archive after all batches of a sequence, (rounds, batch) and (rounds, batch, 1)."""
 
     def body(archive, batch):
-        return archive.add(jnp.zeros((BATCH, 1)), Evaluation(*batch))[0], archive.metrics
+        return archive.add(jnp.zeros((BATCH, 1)), Evaluation(*batch))[0], None
 
     archive, _ = jax.lax.scan(body, archive, (objective, measures))
-    return archive.objective, archive.metrics
+    return archive.objective, archive.standing
 
 
 def sequences(numbers, count, orders):
@@ -40,7 +40,8 @@ def check(seed, count):
     objective = sequences(numbers, count, orders=60)
     measures = numbers.random((*objective.shape, 1)).astype(np.float32)
     empty = Archive.empty(grid, 1, qd_score_offset=offset)
-    stored, metrics = jax.vmap(played, (None, 0, 0))(empty, objective, measures)
+    stored, standing = jax.vmap(played, (None, 0, 0))(empty, objective, measures)
+    metrics = standing.metrics(grid.num_cells, offset)
     for i, elites in enumerate(np.asarray(stored, np.float64)):
         held = elites[elites > -np.inf].tolist()
         fresh = math.fsum([*held, *([-float(np.float32(offset))] * len(held))]) / grid.num_cells

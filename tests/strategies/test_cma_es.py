@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dqd.strategies.decomposition as decomposition
+import dqd.strategies.roots as roots
 from dqd.strategies import CMAES
 from dqd.types import replace
 
@@ -158,7 +159,9 @@ def healthy():
 
 def with_eigenvalues(*eigenvalues):
     state = healthy()
-    fresh = replace(state.decomposition, eigenvalues=jnp.array(eigenvalues), is_identity=jnp.array(False))
+    extremes = {"smallest": jnp.array(min(eigenvalues)), "largest": jnp.array(max(eigenvalues))}
+    known = replace(state.decomposition.roots, **extremes)
+    fresh = replace(state.decomposition, roots=known, is_identity=jnp.array(False))
     return replace(state, decomposition=fresh)
 
 
@@ -312,7 +315,7 @@ def test_vmap_where_only_a_part_of_the_state_is_batched_equals_a_loop():
 def decompositions(monkeypatch):
     """How many matrices were really decomposed, counted on the host while compiled code runs."""
     count = []
-    genuine = decomposition.eigh
+    genuine = roots.eigh
 
     def called(_):
         count.append(1)
@@ -323,7 +326,7 @@ def decompositions(monkeypatch):
         zero = jax.pure_callback(called, jax.ShapeDtypeStruct((), jnp.int32), some, vmap_method="sequential")
         return genuine(matrix + zero)  # it is added, so that no compiler leaves the call out
 
-    monkeypatch.setattr(decomposition, "eigh", counted)
+    monkeypatch.setattr(roots, "eigh", counted)
     jax.clear_caches()  # newer versions of JAX keep what they traced before, and would keep this
     yield count
     jax.clear_caches()
@@ -356,3 +359,36 @@ def test_under_vmap_only_members_that_are_due_are_decomposed(decompositions, nes
     jax.block_until_ready(jax.jit(sample_all)(batch, normals))
     jax.effects_barrier()
     assert len(decompositions) == expected
+
+
+def test_copies_can_be_traced_within_a_branch_of_several_seeds():
+    """As the compiled runner has them; an array that the program closes over would be refused there."""
+    strategy = CMAES(0.5, POPULATION)
+    copies = jax.vmap(strategy.ask)
+
+    def branch(state, normals):
+        return jax.lax.cond(state.evaluations[0] >= 0, copies, lambda state, z: (state, z), state, normals)
+
+    batch = jax.tree.map(lambda leaf: leaf[None], stacked([strategy.init(jnp.zeros(LARGE))] * 2))
+    _, samples = jax.eval_shape(jax.vmap(branch), batch, normals_for(LARGE, 1, 2))
+    assert samples.shape == (1, 2, POPULATION, LARGE)
+
+
+# By products, as a GPU does it ----------------------------------------------------------------------------------------
+
+
+def test_blocks_of_members_decomposed_by_products_equal_eigenvectors_one_by_one(monkeypatch):
+    """Six of them, in rounds of up to four, of which some are not due."""
+    strategy = CMAES(0.5, POPULATION)
+    states = members(strategy, LARGE, 6)
+    assert 0 < sum(due(strategy, states)) < 6
+    batch, normals = stacked(states), normals_for(LARGE, 6)
+    expected, samples = jax.jit(jax.vmap(CMAES.ask, (None, 0, 0)))(strategy, batch, normals)
+    monkeypatch.setattr(decomposition, "roots", roots.by_products)
+    monkeypatch.setattr(decomposition, "BLOCK", {"cpu": 4})
+    jax.clear_caches()
+    found, others = jax.jit(jax.vmap(lambda state, z: strategy.ask(state, z)))(batch, normals)
+    jax.clear_caches()
+    assert_close(samples, others, 1e-9)
+    np.testing.assert_array_equal(expected.decomposed_at, found.decomposed_at)
+    assert_close(expected.decomposition.roots.inverse, found.decomposition.roots.inverse, 1e-9)

@@ -218,11 +218,6 @@ def test_seeds_side_by_side_find_what_they_find_alone(result):
     assert both[0].elites.cell.tolist() != both[1].elites.cell.tolist()
 
 
-def test_targeting_says_what_it_needs():
-    with pytest.raises(TypeError, match="CVT has no methods near and widths"):
-        dqd.illuminate(score, dqd.targeting(batch_size=9), CELLS, x0=jnp.zeros(6), iterations=1, progress=False)
-
-
 # Other cells for the same elites --------------------------------------------------------------------------------------
 
 
@@ -248,3 +243,27 @@ def test_retessellate_inserts_by_the_rule_of_the_archive(result):
 def test_retessellate_wants_cells_of_as_many_measures(result):
     with pytest.raises(ValueError, match="the archive has 2 measures, the cells are for 1"):
         result[0].retessellate(dqd.Grid([0], [1], [3]))
+
+
+@pytest.mark.parametrize(("cells", "k"), [(7, 1), (300, 2), (200, 12)])
+def test_near_are_the_nearest_centroids_its_own_first_for_numpy_and_jax(cells, k):
+    random = np.random.default_rng(k)
+    cvt, rows = dqd.CVT(random.normal(size=(cells, k))), random.normal(size=(5, k)).astype(np.float32)
+    expected = np.argsort(squares(rows, cvt.centroids.astype(np.float32)), axis=1)[:, :20]
+    for measures in (rows, jnp.asarray(rows)):
+        found, middles = cvt.near(measures, 20)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(found[:, 0], cvt.index_of(rows))
+        np.testing.assert_allclose(middles, cvt.centroids[expected], rtol=1e-6)
+        np.testing.assert_allclose(
+            cvt.widths(measures), np.subtract(cvt.upper, cvt.lower) / cells ** (1 / k), rtol=1e-6
+        )
+
+
+def test_algorithms_that_aim_at_cells_take_centroids():
+    cells = dqd.CVT.uniform([-3, -3, -3], [3, 3, 3], 60)
+    result = dqd.illuminate(
+        lambda x: (5 - jnp.sum(x**2), 3 * jnp.tanh(x[:3])), dqd.targeting(), cells, x0=jnp.zeros(6), iterations=60,
+        progress=False,
+    )  # fmt: skip
+    assert result.coverage > 80

@@ -1,9 +1,24 @@
 """Archives: where elites live."""
 
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
+from dqd.archives.competition import Competition
+from dqd.archives.dominated import DNS
 from dqd.archives.metrics import Metrics
+from dqd.archives.novelty import Novelty
 from dqd.archives.threshold import Threshold
 from dqd.saved.elites import Elites
 from dqd.tessellations.grid import Grid
 
-__all__ = ["IMPROVED", "NEW", "REJECTED", "Archive", "Elites", "Grid", "Metrics", "Threshold"]
+__all__ = [
+    "DNS",
+    "IMPROVED",
+    "NEW",
+    "REJECTED",
+    "Archive",
+    "Competition",
+    "Elites",
+    "Grid",
+    "Metrics",
+    "Novelty",
+    "Threshold",
+]

@@ -1,9 +1,7 @@
-"""The archive: the best solution found in every cell, and the one rule by which solutions enter it.
+"""The archive: rows of elites, and the one way into them.
 
-A batch is judged in its order, as if its candidates came one by one. The acceptance threshold of a cell is
-that of CMA-MAE (Fontaine & Nikolaidis 2023): it starts at `minimum` and moves by `learning_rate` towards every
-objective that beats it. `learning_rate=1, minimum=-inf` is MAP-Elites. The threshold decides what counts as progress;
-what is *stored* is always the best objective of the cell, so no elite ever worsens.
+Who is kept, and in which row, is said by its competition: `cells`, `dominated` (DNS) or `novelty`. The archive writes
+what was said, counts, and keeps the sums from which its metrics follow.
 """
 
 from __future__ import annotations
@@ -19,10 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.archives.cells import Cells
+from dqd.archives.competition import IMPROVED, NEW, REJECTED, Competition, Verdict, check_cells
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
-from dqd.archives.rivals import Rivals, rivals
+from dqd.archives.rivals import number_before
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
 from dqd.inputs.fields import Shapes
@@ -30,93 +30,73 @@ from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
 from dqd.tessellations import kinds
-from dqd.tessellations.buckets import Buckets
-from dqd.tessellations.cvt import CVT
-from dqd.tessellations.grid import Grid
-from dqd.tessellations.products import Products
+from dqd.tessellations.scattered import Scattered
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, Evaluation, pytree, register, replace
+from dqd.types import AddResult, Evaluation, all_finite, pytree, replace
 
 if TYPE_CHECKING:
     import pandas
 
-REJECTED, IMPROVED, NEW = 0, 1, 2
-for _description in (Grid, CVT, Buckets, Products):
-    register(_description)
-
-
-@pytree
-class Verdict:
-    """What a batch will change."""
-
-    result: AddResult
-    row: Array  # (b,) cell that the candidate is written to; the number of cells, which is dropped, if it does not win
-    after: Array  # (b,) acceptance threshold it leaves behind
-    gains: Array  # (2b,) what the sum of f - offset over the elites grows by
-    best: Array  # ()
+__all__ = ["IMPROVED", "NEW", "REJECTED", "Archive"]
 
 
 @pytree
 class Archive(Archived):
-    """Per-cell arrays over a tessellation. Frozen: `add` returns a new archive."""
+    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive."""
 
-    tessellation: Tessellation
+    competition: Competition  # who is kept
     solutions: Array  # (cells, n)
     objective: Array  # (cells,) -inf where empty
     measures: Array  # (cells, k)
     found: Array  # (cells,) iteration at which the elite was found
-    threshold: (
-        Array | None
-    )  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
-    occupied: Array  # (cells,) occupied cells in the order of their first occupation
-    count: Array  # () how many cells are occupied
+    occupied: Array  # (cells,) occupied rows in the order of their first occupation
+    count: Array  # () how many rows are occupied
     total: ExactSum  # of f - offset over the elites
     best: Array  # () best objective ever evaluated
-    learning_rate: float
-    minimum: float
     qd_score_offset: float
     fields: dict[str, Array] | None = None  # (cells, ...) numbers of the user's own by name, NaN where not known
+    results: Archive | None = None  # stores all that this one is shown, too; nobody searches in it
 
     @staticmethod
     def empty(
-        tessellation: Tessellation,
+        tessellation: Tessellation | Competition,
         solution_size: int,
         *,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
         dtype: jnp.dtype | None = None,
         fields: Shapes | None = None,
+        results: Tessellation | Competition | None = None,
     ) -> Archive:
-        """An archive without elites."""
+        """An archive without elites: in the cells of a tessellation, or in a competition that has none.
+
+        `results` are the cells of one beside it, in which everything is stored too, by the rule of MAP-Elites.
+        """
         if not math.isfinite(qd_score_offset):
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
-        learning_rate, minimum = threshold.learning_rate, threshold.minimum
+        check_cells(tessellation)
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
-        if any(leaf is tessellation for leaf in jax.tree.leaves(tessellation)):
-            raise TypeError(
-                f"tessellation: the class {type(tessellation).__name__} needs the decorator @dqd.types.pytree"
-            )
-        tessellation.check_precision(dtype)
-        cells, measures = tessellation.num_cells, tessellation.num_measures
+        described = tessellation if isinstance(tessellation, Competition) else Cells(tessellation)
+        cells, measures = described.num_cells, described.num_measures
         check_room(cells, solution_size, dtype)
+        competition = described.begun(threshold, dtype)
+        kept: Any = {"qd_score_offset": qd_score_offset, "dtype": dtype, "fields": fields}
 
         return Archive(
-            tessellation=tessellation,
+            competition=competition,
             solutions=jnp.zeros((cells, solution_size), dtype),
             objective=jnp.full(cells, -jnp.inf, dtype),
             measures=jnp.zeros((cells, measures), dtype),
             found=jnp.full(cells, -1, jnp.int32),
-            threshold=None if learning_rate == 1.0 else jnp.full(cells, minimum, dtype),
             occupied=jnp.zeros(cells, jnp.int32),
             count=jnp.zeros((), jnp.int32),
             total=ExactSum.zero(dtype),
             best=jnp.array(-jnp.inf, dtype),
-            learning_rate=float(learning_rate),
-            minimum=float(minimum),
             qd_score_offset=float(qd_score_offset),
             fields={name: jnp.full((cells, *shape), jnp.nan, dtype) for name, shape in fields.items()}
             if fields
             else None,
+            results=None if results is None else Archive.empty(_beside(results, measures), solution_size, **kept),
         )
 
     @staticmethod
@@ -124,6 +104,8 @@ class Archive(Archived):
         """An archive (MAP-Elites) that holds the elites of a saved one, in JAX's precision."""
         if saved.solutions is None:
             raise ValueError("from_numpy: the solutions were not saved")
+        if isinstance(saved.tessellation, Scattered):
+            raise ValueError("from_numpy: these elites lie in no cells; first saved.retessellate(dqd.Grid(...))")
         cell = saved.cell
         dtype = jax.dtypes.canonicalize_dtype(saved.solutions.dtype)
         archive = Archive.empty(
@@ -147,9 +129,42 @@ class Archive(Archived):
             fields=archive._fields_with(cell, saved.fields),
         )
 
+    def emptied(self) -> Archive:
+        """The same without elites, fields and thresholds, in arrays of its own."""
+        described = self.competition.tessellation if isinstance(self.competition, Cells) else self.competition
+        size, dtype = self.solutions.shape[1], self.solutions.dtype
+        return Archive.empty(
+            jax.tree.map(jnp.array, described), size, qd_score_offset=self.qd_score_offset, dtype=dtype
+        )
+
+    @property
+    def reported(self) -> Archive:
+        """The archive whose elites and metrics are a search's result: the one beside this one, if there is one."""
+        return self if self.results is None else self.results
+
     @property
     def num_cells(self) -> int:
-        return self.tessellation.num_cells
+        """Rows: cells, or elites at most."""
+        return self.competition.num_cells
+
+    @property
+    def num_measures(self) -> int:
+        return self.competition.num_measures
+
+    @property
+    def tessellation(self) -> Tessellation:
+        """The cells; TypeError where elites compete without any."""
+        if not isinstance(self.competition, Cells):
+            raise TypeError(
+                f"archive: dqd.{type(self.competition).__name__} has no cells, and this needs some; take a dqd.Grid or "
+                "a dqd.CVT, or an algorithm that does not aim at cells"
+            )
+        return self.competition.tessellation
+
+    @property
+    def threshold(self) -> Array | None:
+        """The acceptance threshold of every cell; None where the elite is the threshold, or without cells."""
+        return self.competition.threshold if isinstance(self.competition, Cells) else None
 
     @property
     def field_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -162,7 +177,14 @@ class Archive(Archived):
 
     @property
     def metrics(self) -> Metrics:
-        return self.metrics_of(self.standing)
+        """The figures as NumPy's, for one archive or for those of several seeds; not within a compiled function."""
+        standing = Standing.of(*jax.device_get((self.total, self.count, self.best)))
+        return standing.metrics(self.num_cells, self.offset)
+
+    @property
+    def offset(self) -> float:
+        """An objective that is worth nothing, the same for all seeds."""
+        return float(np.ravel(self.qd_score_offset)[0])
 
     @property
     def qd_score(self) -> float:
@@ -179,40 +201,35 @@ class Archive(Archived):
         """Mean objective of the elites; NaN if there is none."""
         return float(self.metrics.mean)
 
-    def metrics_of(self, standing: Standing) -> Metrics:
-        """The metrics at some time, or at many, of this archive."""
-        return standing.metrics(self.num_cells, self.qd_score_offset)
-
     def add(
         self, solutions: Array, evaluation: Evaluation, iteration: Array | int = 0, mask: Array | None = None
     ) -> tuple[Archive, AddResult]:
-        """Judge a batch (b, n) in its order; store the best of each cell.
+        """Judge a batch (b, n) in its order; store those that the competition keeps.
 
         A candidate that is masked out, infeasible, or of which any number is not finite, is rejected with value -inf.
-        The cost does not depend on the number of cells: b rows are read and at most b are written.
+        At most b rows are written. Where there are cells, only b are read: the cost does not depend on their number.
         """
-        allowed = jnp.all(jnp.isfinite(solutions), axis=-1)
+        allowed = all_finite(solutions)
         for admission in (mask, evaluation.feasible):
             allowed = allowed if admission is None else allowed & admission
         batch = (evaluation.objective, evaluation.measures, allowed)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
-        result, row = verdict.result, verdict.row
-        new = result.status == NEW
-        position = jnp.where(new, self.count + jnp.cumsum(new, dtype=jnp.int32) - 1, self.num_cells)
+        result, row, fresh = verdict.result, verdict.row, verdict.fresh
+        before = number_before(fresh)
+        position = jnp.where(fresh, self.count + before, self.num_cells)
         archive = replace(
             self,
+            competition=self.competition.after(verdict),
             solutions=_set(self.solutions, row, solutions),
             objective=_set(self.objective, row, evaluation.objective),
             measures=_set(self.measures, row, evaluation.measures),
             found=_set(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
-            threshold=None
-            if self.threshold is None
-            else self.threshold.at[result.cell].max(verdict.after, mode="drop"),
             occupied=_set(self.occupied, position, result.cell),
-            count=self.count + jnp.sum(new, dtype=jnp.int32),
+            count=self.count + jnp.sum((before + fresh)[-1:], dtype=jnp.int32),
             total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
             fields=self._fields_with(row, evaluation.fields or {}),
+            results=None if self.results is None else self.results.add(solutions, evaluation, iteration, mask)[0],
         )
         return archive, result
 
@@ -224,42 +241,8 @@ class Archive(Archived):
         return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
 
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
-        """Everything about a batch that depends on what the archive holds before it."""
         valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
-        cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
-        objective = jnp.where(valid, objective, -jnp.inf)
-        stored = once(self.objective.at[cell].get(mode="fill", fill_value=-jnp.inf))  # (b,)
-        among = rivals(cell)
-        met, after = self._thresholds(cell, objective, stored, among)
-
-        accepted = valid & (objective > met)
-        empty = jnp.isneginf(stored)
-        new = among.first(accepted) & empty
-        status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
-        value = jnp.where(jnp.isneginf(met), objective, objective - met)
-
-        replaced = jnp.where(empty, self.qd_score_offset, stored)
-        winner = among.best(accepted & (objective > stored), objective)
-        return Verdict(
-            result=AddResult(status, value, cell, valid & self.tessellation.outside(measures)),
-            row=jnp.where(winner, cell, self.num_cells),
-            after=after,
-            gains=jnp.concatenate([jnp.where(winner, objective, 0), jnp.where(winner, -replaced, 0)]),
-            best=jnp.max(objective, initial=-jnp.inf),
-        )
-
-    def _thresholds(self, cell: Array, objective: Array, stored: Array, among: Rivals) -> tuple[Array, Array]:
-        """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
-        if self.threshold is None:  # the running maximum
-            met = jnp.maximum(jnp.maximum(stored, self.minimum), among.highest_before(objective))
-            return met, jnp.maximum(met, objective)
-
-        def rise(threshold: Array) -> Array:  # t <- t + rate * max(f - t, 0)
-            return threshold + self.learning_rate * jnp.maximum(objective - threshold, 0)
-
-        before = once(self.threshold.at[cell].get(mode="fill", fill_value=0))  # 0 for invalid ones, never used
-        met = among.walk(before, rise)
-        return met, rise(met)
+        return self.competition.judge(self, objective, measures, valid)
 
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
@@ -274,13 +257,16 @@ class Archive(Archived):
 
     @property
     def elites(self) -> Elites:
-        """The occupied cells as NumPy arrays, in the order of their index."""
+        """The elites as NumPy arrays, in the order of their cells."""
         cells = np.flatnonzero(np.asarray(self.objective) > -np.inf)
         return self._elites(cells, np.ones(len(cells), bool))
 
     def retrieve(self, measures: Any) -> Elites:
-        """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one."""
-        cells = self.tessellation.index_of(checked_measures(measures, self.measures))
+        """The elite of the cell of each row of measures, (b, k) or (k,); `occupied` says where there is one.
+
+        Without cells it is the nearest elite.
+        """
+        cells = self.competition.placing(self).index_of(checked_measures(measures, self.measures))
         return self._elites(cells, np.asarray(self.objective)[cells] > -np.inf)
 
     def best_solution(self) -> np.ndarray:
@@ -296,13 +282,14 @@ class Archive(Archived):
         def rows(field: Array) -> np.ndarray:
             return np.asarray(field)[cells]
 
+        placed = {"cell": cells.astype(np.int32), "measures": rows(self.measures)}
         return SavedArchive(
-            cells.astype(np.int32),
+            placed["cell"],
             rows(self.objective),
-            rows(self.measures),
+            placed["measures"],
             rows(self.solutions) if solutions else None,
             rows(self.found),
-            kinds.from_arrays(self.tessellation.arrays()),
+            kinds.from_arrays(self.competition.placing(self).arrays() | placed),
             float(self.qd_score_offset),
             fields={name: rows(values) for name, values in (self.fields or {}).items()},
         )
@@ -346,6 +333,15 @@ class Archive(Archived):
             return f"Archive({cells})"
         figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={float(self.best):.4g}"
         return f"Archive({figures}, elites={len(self):,}, {cells})"
+
+
+def _beside(results: Any, measures: int) -> Any:
+    check_cells(results)
+    if results.num_measures != measures:
+        raise ValueError(
+            f"result_archive: expected cells for {measures} measures, as the search has, got {results.num_measures}"
+        )
+    return results
 
 
 def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:

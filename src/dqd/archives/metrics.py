@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
 
 from dqd.archives.exact_sum import ExactSum
 from dqd.types import pytree, static
@@ -14,38 +13,42 @@ from dqd.types import pytree, static
 
 @pytree
 class Metrics:
-    """QD-score (mean over *all* cells of f - offset), coverage in percent, best ever evaluated, mean of the elites."""
+    """QD-score (mean over *all* cells of f - offset), coverage in percent, best ever evaluated, mean of the elites.
 
-    qd_score: Array
-    coverage: Array
-    best: Array
-    mean: Array
+    Figures for people: they are worked out on the host, where they cost no compilation.
+    """
+
+    qd_score: np.ndarray
+    coverage: np.ndarray
+    best: np.ndarray
+    mean: np.ndarray
 
 
 @pytree
 class Standing:
     """What the metrics follow from, kept up to date with every batch: one row of words, which is written as one."""
 
-    words: Array  # (..., words) int32: the digits of the sum, the bits of the best objective, the count
+    words: Any  # (..., words) int32: the digits of the sum, the bits of the best objective, the count
     dtype: Any = static()  # of objectives
 
     @staticmethod
-    def of(total: ExactSum, count: Array, best: Array) -> Standing:
+    def of(total: ExactSum, count: Any, best: Any) -> Standing:
         """The sum of f - offset over the elites, how many there are, and the best objective ever evaluated."""
-        bits = jax.lax.bitcast_convert_type(best, jnp.int32).reshape(*best.shape, -1)
-        return Standing(jnp.concatenate([total.digits, bits, count[..., None]], axis=-1), total.dtype)
+        xp = np if isinstance(best, np.ndarray) else jnp
+        bits = best[..., None].view(np.int32)
+        return Standing(xp.concatenate([total.digits, bits, count[..., None]], axis=-1), total.dtype)
 
-    def metrics(self, num_cells: int, offset: float) -> Metrics:
-        """Of one row, or of many."""
-        dtype, count = self.dtype, self.words[..., -1]
-        digits, bits = self.words[..., : -1 - dtype.itemsize // 4], self.words[..., -1 - dtype.itemsize // 4 : -1]
-        best = jax.lax.bitcast_convert_type(bits[..., 0] if dtype.itemsize == 4 else bits, dtype)
-        total = ExactSum(digits, dtype)
-        offsets = ExactSum.zero(dtype).add(jnp.asarray(offset, dtype)[None]).times(count[..., None])
-        mean = total.plus(offsets).share(jnp.maximum(count, 1).astype(dtype))
+    def metrics(self, num_cells: int, offset: Any) -> Metrics:
+        """Of one row, or of many: NumPy's, on the host."""
+        words, dtype = np.ascontiguousarray(self.words), self.dtype
+        digits, bits = np.split(words[..., :-1], [-(dtype.itemsize // 4)], axis=-1)
+        count, total = words[..., -1], ExactSum(digits, dtype)
+        with np.errstate(invalid="ignore"):
+            offsets = ExactSum.of(offset, dtype).times(count[..., None])
+            mean = total.plus(offsets).share(np.maximum(count, 1).astype(dtype))
         return Metrics(
             qd_score=total.share(num_cells),
-            coverage=jnp.minimum(100.0 * count.astype(dtype) / num_cells, 100.0),  # by a reciprocal it may be more
-            best=best,
-            mean=jnp.where(count > 0, mean, jnp.nan),
+            coverage=np.minimum(100.0 * count.astype(dtype) / num_cells, 100.0),  # by a reciprocal it may be more
+            best=np.ascontiguousarray(bits).view(dtype)[..., 0],
+            mean=np.where(count > 0, mean, np.nan).astype(dtype),
         )

@@ -11,11 +11,13 @@ from typing import Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
-from dqd.types import pytree
+from dqd.types import matmul, pytree
 
 MOST_PAIRED = {"cpu": 512, "gpu": 4096}  # candidates; beyond, sorting is quicker
+FEW_COUNTED = 256  # flags; up to here one product counts them, which is one kernel
 
 
 class Rivals(Protocol):
@@ -45,6 +47,14 @@ class Rivals(Protocol):
 def rivals(cell: Array) -> Rivals:
     """The rivals among candidates by the cells (b,) that they fall into."""
     return Pairs.of(cell) if few(cell.size) else Runs.of(cell)
+
+
+def number_before(flags: Array) -> Array:
+    """How many flags are set before each, (b,)."""
+    if flags.size > FEW_COUNTED:
+        return jnp.cumsum(flags, dtype=jnp.int32) - flags
+    earlier = np.tri(flags.size, k=-1, dtype=np.float32)  # [i, j]: j comes before i
+    return matmul(jnp.asarray(earlier), flags.astype(jnp.float32)).astype(jnp.int32)
 
 
 def few(candidates: int) -> bool:

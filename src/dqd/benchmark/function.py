@@ -15,6 +15,7 @@ from dqd.tessellations.grid import Grid
 from dqd.types import pytree, static
 
 CELLS = 10_000  # about, whatever the number of measures
+SAMPLES = 1000  # random solutions by whose measures a grid is laid
 ScoreOf = Callable[[Array], tuple[Array, Array]]
 
 
@@ -56,6 +57,16 @@ def normals(seed: int, *shape: int) -> np.ndarray:
 def near_zero(x: Array, distance: float = 1.0) -> Array:
     """100 at 0, half of it where the numbers are of size `distance`."""
     return 100 / (1 + jnp.mean(x * x) / distance**2)
+
+
+def laid(score: ScoreOf, x0: np.ndarray, reach: float) -> Function:
+    """With a grid of so many standard deviations around the mean of the measures of random solutions."""
+    _, measures = jax.vmap(score)(jnp.asarray(normals(1200, SAMPLES, len(x0))))
+    mean, spread = np.mean(measures, axis=0), np.std(measures, axis=0)
+    lower, upper = (
+        [float(f"{side:.4g}") for side in sides] for sides in (mean - reach * spread, mean + reach * spread)
+    )
+    return Function(score, tuple(lower), tuple(upper), x0)
 
 
 @pytree

@@ -15,7 +15,7 @@ from dqd.benchmark.standings import LEVEL, Suite, suites
 from dqd.storage import durable
 
 ABOUT = {
-    "seen": "These functions were looked at while `dqd.targeting` was made.",
+    "seen": "These functions were looked at while `dqd.targeting` and `dqd.auto` were made.",
     "unseen": "These functions were written before any algorithm was run on them.",
 }
 

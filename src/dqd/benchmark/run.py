@@ -48,6 +48,8 @@ class Benchmark:
             check_known("suite", suite, SUITES)
         for name in self.algorithms:
             check_known("algorithm", name, CONTESTANTS)
+        if not any(self.functions.values()):
+            raise ValueError(f"suite: there are no functions in {' and '.join(self.suites)} at present")
         for name in self.only:
             check_known("function", name, [name for suite in self.functions.values() for name in suite])
 

@@ -1,4 +1,7 @@
-"""Functions that were looked at while `dqd.targeting` was made: what is best on them may be so by choice."""
+"""Functions that were looked at while `dqd.targeting` and `dqd.auto` were made: what is best here may be so by choice.
+
+Those below from the beginning; those of `seen_later` since 17 November 2026, and were unseen before.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ import numpy as np
 from jax import Array
 
 from dqd.benchmark.function import Function, near_zero, normals, within
+from dqd.benchmark.seen_later import seen_later
 from dqd.domains.arm import Arm
 from dqd.domains.linear_projection import LIMIT, LinearProjection
 from dqd.paper.report import ceilings
 
 
 def seen(n: int = 100) -> dict[str, Function]:
+    """`n` is 20, 36, 52, ...: a truss has so many bars."""
     return {
         "sphere": linear("sphere", np.zeros(n)),
         "rastrigin": linear("rastrigin", np.zeros(n)),
@@ -30,6 +35,7 @@ def seen(n: int = 100) -> dict[str, Function]:
         "noisy": noisy(n),
         "narrow": narrow(n),
         "network-k4": network(n, 4),
+        **seen_later(n),
     }
 
 

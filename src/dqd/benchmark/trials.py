@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.benchmark.function import Field, Function
 from dqd.runners.compiled import begin, iterate
 from dqd.search.noise import LENGTHS
@@ -57,21 +57,19 @@ class Task:
 @dataclass(frozen=True)
 class Program:
     begin: Callable[..., SearchState]
-    launch: Callable[..., tuple[SearchState, Metrics]]
+    launch: Callable[..., tuple[SearchState, Standing]]
 
     def run(self, task: Task) -> tuple[np.ndarray, np.ndarray]:
         """QD-score and coverage, each (searches, seeds, iterations)."""
         arguments = task.arguments()
-        state, rows = self.begin(*arguments), []
+        state, archive, rows = self.begin(*arguments), arguments[1], []
         for _ in range(-(-task.iterations // task.length)):
-            state, metrics = self.launch(state, arguments[0], arguments[-1])
-            rows.append(metrics)
-        shape = len(task.searches), task.seeds, -1
-        found = jax.device_get(rows)
-        return tuple(
-            np.concatenate([getattr(each, name) for each in found], axis=1).reshape(shape)[..., : task.iterations]
-            for name in ("qd_score", "coverage")
-        )  # type: ignore[return-value]
+            state, standing = self.launch(state, arguments[0], arguments[-1])
+            rows.append(standing)
+        every = jax.tree.map(lambda *words: np.concatenate(words, axis=1), *jax.device_get(rows))
+        found, shape = every.metrics(archive.num_cells, archive.offset), (len(task.searches), task.seeds, -1)
+        score, coverage = (each.reshape(shape) for each in (found.qd_score, found.coverage))
+        return score[..., : task.iterations], coverage[..., : task.iterations]
 
 
 class Programs:
@@ -99,9 +97,9 @@ def _compiled(task: Task) -> Program:
     return Program(start.compile(), launch.lower(state, arguments[0], arguments[-1]).compile())
 
 
-def _launch(length: int, state: SearchState, searches: Search, field: Field) -> tuple[SearchState, Metrics]:
-    def one(search: Search, state: SearchState) -> tuple[SearchState, Metrics]:
-        after, metrics, _ = iterate(search, state, field, jnp.asarray(length), batched=False, counted=length)
-        return after, jax.tree.map(lambda rows: rows[:length], metrics)
+def _launch(length: int, state: SearchState, searches: Search, field: Field) -> tuple[SearchState, Standing]:
+    def one(search: Search, state: SearchState) -> tuple[SearchState, Standing]:
+        after, rows, _ = iterate(search, state, field, jnp.asarray(length), batched=False, counted=length)
+        return after, jax.tree.map(lambda words: words[:length], rows)
 
     return jax.vmap(one)(searches, state)

@@ -3,154 +3,123 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.benchmark.function import Function, ScoreOf, near_zero, normals, within
-from dqd.benchmark.truss import truss
-from dqd.domains.linear_projection import LIMIT, clip
-
-SAMPLES = 1000  # solutions around the start, by whose measures a grid is laid
+from dqd.benchmark.engineering import antenna, arm_3d, battery, boat
+from dqd.benchmark.function import Function, laid, near_zero, normals
+from dqd.benchmark.uneven import uneven
 
 
 def unseen(n: int = 100) -> dict[str, Function]:
-    """`n` is 20, 36, 52, ...: a truss has so many bars."""
     return {
-        "weighted-sphere": weighted("sphere", n, 1000),
-        "weighted-rastrigin": weighted("rastrigin", n, 1010),
-        "weighted-plateau": weighted("plateau", n, 1020),
-        "rotated": rotated(n),
-        "unequal-arm": unequal_arm(n, 2 * math.pi),
-        "limited-joints": unequal_arm(n, 12 / n),
-        "deep-network": deep_network(n, 2, reach=3.0),
-        "deep-network-k4": deep_network(n, 4, reach=2.5),
-        "deep-network-k8": deep_network(n, 8, reach=2.0),
-        "truss": truss(n),
-        "picture": picture(n),
-        "noisy-network": noisy_network(n),
-        "kinks": kinks(n),
+        "uneven-sphere": uneven(n, 2000),
+        "uneven-rastrigin": uneven(n, 2001, ripples=5.0, scale=10.0),
+        "uneven-plateau": uneven(n, 2002, flat=2.5),
+        "units": units(n),
+        "residual-network": residual_network(n, 2),
+        "fourier-features-k4": fourier_features(n, 4),
+        "gated-network-k8": gated_network(n, 8),
+        "generator": generator(n),
+        "outline": outline(n),
+        "arm-3d": arm_3d(n),
+        "antenna": antenna(n),
+        "boat": boat(n),
+        "battery": battery(n),
     }
 
 
-def weighted(objective: str, n: int, seed: int) -> Function:
-    """A linear projection without symmetry: coordinates of random weight, in random blocks, from a random start."""
-    random = np.random.default_rng(seed)
-    weights, block, shift = random.uniform(0.5, 1.5, n), random.permutation(n) % 2, random.uniform(-2, 2, n)
-    rows = np.stack([weights * (block == j) for j in range(2)])
-    rows = rows / rows.sum(axis=1, keepdims=True)
-
-    ripples = 10.0 if objective == "rastrigin" else 0.0
-    worst = (LIMIT + 2) ** 2 + 2 * ripples
-
-    def cost(x: Array) -> Array:
-        d = x - shift
-        if objective == "plateau":
-            beyond = jnp.maximum(jnp.abs(x) - LIMIT, 0)
-            return beyond * beyond
-        return d * d + ripples * (1 - jnp.cos(2 * math.pi * d))
+def units(n: int) -> Function:
+    """Ill-chosen units: along turned axes steps count 1 to 30, curvatures 1 to 1000; one of two measures is bent."""
+    axes = np.linalg.qr(normals(2010, n, n))[0] * np.logspace(-0.75, 0.75, n)
+    rows, middle = normals(2011, n, 2) / math.sqrt(n), 0.3 * normals(2012, n)
 
     def score(x: Array) -> tuple[Array, Array]:
-        return 100 * (1 - jnp.mean(cost(x)) / worst), rows @ clip(x)
+        y = x @ axes
+        a, b = y @ rows
+        return near_zero(y - middle, 0.7), jnp.stack([a, b + 0.1 * a * a])
 
-    return Function(score, *within(LIMIT), 2 * normals(seed + 1, n))
-
-
-def rotated(n: int) -> Function:
-    """A bowl whose axes, turned at random, differ by 1000 in weight, steep at its bottom; measures that flatten out."""
-    turn, weights = np.linalg.qr(normals(1030, n, n))[0], np.logspace(0, 3, n) / 100
-    rows = normals(1031, n, 2) / math.sqrt(n)
-
-    def score(x: Array) -> tuple[Array, Array]:
-        y = x @ turn
-        return 100 / (1 + jnp.sqrt(1e-6 + jnp.mean(weights * y * y))), jnp.arcsinh(2 * x @ rows)
-
-    return Function(score, *within(2.5), normals(1032, n))
+    return laid(score, 0.5 * normals(2013, n), reach=4.0)
 
 
-def unequal_arm(n: int, limit: float) -> Function:
-    """An arm of unequal links, crumpled at first, whose joints turn by less than `limit`."""
-    links = np.random.default_rng(1040).uniform(0.5, 1.5, n)
-    links = links / links.sum()
+def residual_network(n: int, k: int) -> Function:
+    """Measures of three residual blocks (He et al. 2016) with GELU; best near a random solution."""
+    first, blocks = normals(2020, n, 64) / math.sqrt(n), normals(2021, 3, 64, 64) / math.sqrt(64)
+    last, middle = normals(2022, 64, k) / math.sqrt(64), 0.5 * normals(2023, n)
 
     def score(x: Array) -> tuple[Array, Array]:
-        angles = limit * jnp.tanh(x / limit)
-        directions = jnp.cumsum(angles)
-        hand = jnp.stack([links @ jnp.cos(directions), links @ jnp.sin(directions)])
-        return 100 * (1 - jnp.var(angles) / min(limit, 1.0) ** 2), hand
+        hidden = x @ first
+        for block in blocks:
+            hidden = hidden + jax.nn.gelu(1.5 * hidden @ block)
+        return near_zero(x - middle), hidden @ last
 
-    return Function(score, *within(1.0), 0.5 * min(limit, 1.0) * normals(1041, n))
+    return laid(score, 0.5 * normals(2024, n), reach=3.0)
 
 
-def deep_network(n: int, k: int, reach: float) -> Function:
-    """Measures of three random layers; solutions count by their distance from a random one."""
-    seed = 1050 + 10 * k
-    first, second = normals(seed, n, 64) / math.sqrt(n), normals(seed + 1, 64, 32) / math.sqrt(64)
-    third, middle = normals(seed + 2, 32, k) / math.sqrt(32), 0.5 * normals(seed + 3, n)
+def fourier_features(n: int, k: int) -> Function:
+    """Draws of a Gaussian process, by random Fourier features (Rahimi & Recht 2007); the objective falls far out."""
+    waves, phases = 1.5 * normals(2030, n, 128) / math.sqrt(n), np.random.default_rng(2031).uniform(0, 2 * math.pi, 128)
+    weights = normals(2032, 128, 1 + k) / math.sqrt(64)
 
     def score(x: Array) -> tuple[Array, Array]:
-        hidden = jnp.tanh(1.5 * jnp.tanh(1.5 * x @ first) @ second)
-        return near_zero(x - middle, 1.5), hidden @ third
+        draws = jnp.cos(x @ waves + phases) @ weights
+        return (0.6 + 0.4 * jnp.tanh(draws[0])) * near_zero(x, 1.5), draws[1:]
 
-    return laid(score, 0.5 * normals(seed + 4, n), reach)
+    return laid(score, 0.5 * normals(2033, n), reach=3.5)
 
 
-def picture(n: int) -> Function:
-    """Blobs that together look like a ring with a dot; measures: how bright, and how far to the right.
+def gated_network(n: int, k: int) -> Function:
+    """Measures of two gated layers (Dauphin et al. 2017), brought to length one; a third of directions is judged."""
+    first, second = normals(2040, 2, n, 64) / math.sqrt(n), normals(2041, 2, 64, 64) / math.sqrt(64)
+    last, judged = normals(2042, 64, k), np.linalg.qr(normals(2043, n, n // 3))[0]
 
-    n / 5 blobs of five numbers: place (2), size, strength, and how oblong.
+    def score(x: Array) -> tuple[Array, Array]:
+        hidden = x
+        for values, gates in (first, second):
+            hidden = jnp.tanh(2 * hidden @ values) * jax.nn.sigmoid(2 * hidden @ gates)
+        return near_zero(x @ judged - 0.3), hidden @ last / jnp.sqrt(hidden @ hidden + 1e-6)
+
+    return laid(score, 0.5 * normals(2044, n), reach=3.0)
+
+
+def generator(n: int) -> Function:
+    """From latents to pixels within -1 and 1, which two classifiers see; best like an image, and near the centre."""
+    first, second = normals(2050, n, 64) / math.sqrt(n), normals(2051, 64, 128) / math.sqrt(64)
+    third, bias = normals(2052, 128, 192) / math.sqrt(128), 0.5 * normals(2053, 64)
+    classifiers, image = normals(2054, 192, 2) / math.sqrt(192), np.tanh(normals(2055, 192))
+
+    def score(x: Array) -> tuple[Array, Array]:
+        pixels = jnp.tanh(2 * jax.nn.gelu(2 * jax.nn.gelu(2 * x @ first + bias) @ second) @ third)
+        likeness = pixels @ image / jnp.sqrt((pixels @ pixels + 1e-6) * (image @ image))
+        trust = jnp.exp(-((jnp.mean(x * x) / 1.5**2) ** 2))
+        return 50 * (1 + likeness) * trust, pixels @ classifiers
+
+    return laid(score, 0.2 * normals(2056, n), reach=3.0)
+
+
+def outline(n: int) -> Function:
+    """A closed curve of n / 4 harmonics: its area, and how oblong it is; best like a star.
+
+    Elliptic Fourier features (Kuhl & Giardina 1982): with (a, b) along x and (c, d) along y it has area
+    pi sum_h h (a d - b c) and variances sum_h (a^2 + b^2) / 2, sum_h (c^2 + d^2) / 2. Likeness is by the mean
+    squared distance to the nearest point, both ways, of a soft minimum.
     """
-    side = (np.arange(16) + 0.5) / 8 - 1
-    across, up = (each.ravel() for each in np.meshgrid(side, side))
-    distance = np.hypot(across, up)
-    drawn = np.exp(-(((distance - 0.7) / 0.15) ** 2)) + np.exp(-(((distance - 0.1) / 0.2) ** 2))
+    count, soft = n // 4, 0.003
+    order, turn = np.arange(1, count + 1), 2 * np.pi * np.arange(64) / 64
+    waves = np.concatenate([np.cos(np.outer(order, turn)), np.sin(np.outer(order, turn))])  # (2 count, 64)
+    star = (1 + 0.35 * np.cos(5 * turn)) * np.stack([np.cos(turn), np.sin(turn)])
 
     def score(x: Array) -> tuple[Array, Array]:
-        blobs = x[: n // 5 * 5].reshape(-1, 5, 1)
-        place, width = jnp.tanh(blobs[:, :2]), 0.25 * jnp.exp(0.5 * jnp.tanh(blobs[:, 2]))
-        squares = ((across - place[:, 0]) / width) ** 2 + (
-            (up - place[:, 1]) * jnp.exp(jnp.tanh(blobs[:, 4])) / width
-        ) ** 2
-        light = jnp.sum(jax.nn.softplus(blobs[:, 3]) * jnp.exp(-squares / 2), axis=0)
-        image = 1 - jnp.exp(-light)
-        likeness = 1 / (1 + jnp.mean((image - drawn) ** 2) / np.var(drawn))
-        return 100 * likeness, jnp.stack([jnp.mean(image), image @ across / jnp.sum(image)])
+        (a, b), (c, d) = parts = x[: 4 * count].reshape(2, 2, count) / order
+        curve = parts.reshape(2, -1) @ waves
+        squares = jnp.sum((curve[:, :, None] - star[:, None, :]) ** 2, axis=0)
+        near = [-soft * jax.nn.logsumexp(-squares / soft, b=1 / 64, axis=axis) for axis in (0, 1)]
+        area, spread = jnp.pi * jnp.sum(order * (a * d - b * c)), jnp.sum(parts**2, axis=(1, 2)) + 1e-6
+        return 100 / (1 + jnp.mean(jnp.stack(near)) / 0.1), jnp.stack([area, jnp.log(spread[0] / spread[1]) / 2])
 
-    return Function(score, (0.0, -0.6), (0.9, 0.6), normals(1140, n))
-
-
-def noisy_network(n: int) -> Function:
-    """Noise of a cell in the measures and of 5 % in the objective, of which no gradient knows."""
-    smooth = deep_network(n, 2, reach=3.0)
-    width, waves = 2 * smooth.upper[0] / smooth.shape[0], normals(1150, n, 3)
-
-    def score(x: Array) -> tuple[Array, Array]:
-        noise = jax.lax.stop_gradient(jnp.sin(1e3 * (x @ waves)))
-        objective, measures = smooth.score(x)
-        return objective * (0.95 + 0.05 * noise[0]), measures + width * noise[1:]
-
-    return replace(smooth, score=score)
-
-
-def kinks(n: int) -> Function:
-    """No function here is smooth: the largest and the least of several sums, and absolute values."""
-    high, low, target = normals(1160, 8, n), normals(1161, 8, n), normals(1162, n)
-
-    def score(x: Array) -> tuple[Array, Array]:
-        ends = jnp.stack([jnp.max(high @ x) + jnp.min(low @ x), jnp.max(low @ jnp.abs(x)) + jnp.min(high @ x)])
-        return 100 / (1 + jnp.mean(jnp.abs(x - target))), ends / math.sqrt(n)
-
-    return laid(score, normals(1163, n), reach=4.0)
-
-
-def laid(score: ScoreOf, x0: np.ndarray, reach: float) -> Function:
-    """With a grid of so many standard deviations around the mean of the measures of random solutions."""
-    _, measures = jax.vmap(score)(jnp.asarray(normals(1200, SAMPLES, len(x0))))
-    mean, spread = np.mean(measures, axis=0), np.std(measures, axis=0)
-    lower, upper = (
-        [float(f"{side:.4g}") for side in sides] for sides in (mean - reach * spread, mean + reach * spread)
-    )
-    return Function(score, tuple(lower), tuple(upper), x0)
+    circle = np.zeros((4, count))
+    circle[[0, 3], 0] = 1.0
+    return Function(score, (0.0, -1.2), (8.0, 1.2), np.resize(circle, n) + 0.2 * normals(2060, n))

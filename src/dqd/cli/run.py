@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from dqd.cli import cells as cells_by_name
 from dqd.cli import finish, options
 from dqd.cli.exits import FAILURE, STOPPED, USAGE, explained, leave
 from dqd.cli.searching import precision, search
@@ -18,6 +19,7 @@ from dqd.storage.folder import Folder
 
 if TYPE_CHECKING:
     from dqd.result import Result
+    from dqd.tessellations.grid import Grid
 
 
 def _columns(names: list[str], indent: int) -> str:
@@ -45,9 +47,7 @@ def run(
     resolution: Annotated[
         int | None, typer.Option(min=1, help="Cells along each measure; default 100, lsi: the domain's own.")
     ] = None,
-    cvt: Annotated[
-        int | None, typer.Option(min=1, metavar="CELLS", help="So many cells around centroids, instead of a grid.")
-    ] = None,
+    cells: Annotated[str | None, typer.Option(metavar="KIND:NUMBER", help=cells_by_name.HELP)] = None,
     iterations: Annotated[
         int | None, typer.Option(min=0, help="Iterations; default 10,000, lsi: what suits the device.")
     ] = None,
@@ -86,18 +86,19 @@ def run(
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
         emitter = presets.preset(domain, algorithm, **overrides)
-        problem = presets.make_problem(domain, n, resolution, cvt, **options.builder_options(given))
+        problem = presets.make_problem(domain, n, resolution, **options.builder_options(given))
+        grid = cast("Grid", problem.grid)
+        kept = cells_by_name.archive(domain, grid, cells)
     if domain in latent.LATENT and out is None:
         out = _free_folder(domain)
     from dqd.storage.settings import finite  # loads NumPy
-    from dqd.tessellations.grid import Grid
 
-    cells = problem.grid
     about = {
         "domain": domain,
         "algorithm": algorithm,
         "n": problem.x0.size,
-        **({"resolution": cells.shape[0]} if isinstance(cells, Grid) else {"cvt": cells.num_cells}),
+        "resolution": grid.shape[0],
+        **({"cells": cells} if cells else {}),
         **({"options": given} if given else {}),
     }
     command = {**about, "x64": x64, "set": overrides}
@@ -110,6 +111,7 @@ def run(
             quiet=quiet,
             archive=archive,
             seconds=seconds,
+            **kept,
         )
         whole = result.stopped not in STOPPED  # pictures would keep a signal waiting
         found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
@@ -155,7 +157,7 @@ def resume(
     )
 
 
-COMMAND = {"domain": str, "algorithm": str, "n": int, "x64": bool}
+COMMAND = {"domain": str, "algorithm": str, "n": int, "resolution": int, "x64": bool}
 
 
 def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
         case {"seed": int(seed), "iterations": int(iterations), "command": {"set": dict(changes), **command}}:
             given: Any = command.get("options", {})
             known = isinstance(given, dict) and given.keys() <= set(options.LATENT)
-            kinds: dict[str, type] = COMMAND | {"cvt" if "cvt" in command else "resolution": int}
+            kinds: dict[str, type] = COMMAND | ({"cells": str} if "cells" in command else {})
             if known and all(isinstance(command.get(name), kind) for name, kind in kinds.items()):
                 assignments = [f"{name}={value}" for name, value in changes.items()]
                 begun = {name: command[name] for name in kinds} | given
@@ -202,7 +204,7 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     title = presets.ALGORITHMS[about["algorithm"]].title
-    cells = f"{result.archive.tessellation.num_cells:,} cells"
+    cells = f"{result.archive.num_cells:,} cells"
     reasons = {reason: count for reason, count in result.restart_reasons.items() if count}
     why = ", ".join(reasons if len(reasons) == 1 else (f"{count:,} {reason}" for reason, count in reasons.items()))
     rows = [
@@ -215,13 +217,17 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
         ("evaluations", f"{result.evaluations:,}", "with the initial population"),
         ("gradients", f"{result.gradients:,}", ""),
         ("restarts", f"{result.restarts:,}", why),
-        ("not finite", f"{result.nonfinite:,}", ""),
+        ("not finite", f"{result.nonfinite:,}", _why_not_finite(about["domain"], result.nonfinite)),
         ("seconds", f"{result.seconds:.2f}", f"and {result.compile_seconds:.2f} of compilation"),
     ]
     lines = [f"{title} on {about['domain']}, n = {about['n']:,}, {cells}, seed {result.seed}"]
     lines += [f"  {name:<15}{value:>12} {remark}".rstrip() for name, value, remark in rows]
     lines += [f"  record in      {out}"] if out is not None else []
     return "\n".join(lines)
+
+
+def _why_not_finite(domain: str, count: int) -> str:
+    return "no text score where cos(image, text) is not above 0" if count and domain == "lsi-stylegan" else ""
 
 
 def _number(value: float) -> str:

@@ -27,7 +27,9 @@ def search(
     out: Folder | None = None,
     archive: Path | None = None,
     seconds: float | None = None,
+    **kept: Any,
 ) -> Result:
+    """`kept` says in what elites live, where that is not the grid of the problem."""
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
     from dqd.runners import until
@@ -37,7 +39,7 @@ def search(
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        options: Any = {"progress": not quiet, "out": out, "archive": archive, "until": limit}
+        options: Any = {"progress": not quiet, "out": out, "archive": archive, "until": limit, **kept}
         return illuminate(problem, emitter, iterations=iterations, seed=seed, **options)
     except Terminated as end:
         return cast("Result", end.result)  # of one seed

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.extend.core import Var, jaxpr_as_fun
 
 T = TypeVar("T")
 LARGEST = 2**18  # numbers; a part that returns a larger array is not kept apart: a branch copies what it returns
@@ -19,12 +20,31 @@ def apart(always: Array, function: Callable[..., T], *operands: Any) -> T:
     XLA does not fuse across a branch. So on a CPU a part rounds as it does alone, which makes the compiled loop equal
     to the host's loop bit for bit; and what a part reads is read before anything later overwrites it in place, which
     spares a copy of the archive. On a GPU a branch would wait for the host, so there the function is simply called.
+
+    What the function returns as it was given does not pass the branch: that would copy it.
     """
-    results = jax.eval_shape(function, *operands)
-    if jax.default_backend() != "cpu" or any(leaf.size > LARGEST for leaf in jax.tree.leaves(results)):
+    if jax.default_backend() != "cpu":
         return function(*operands)
-    nothing = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), results)
-    return jax.lax.cond(always, function, lambda *_: nothing, *operands)
+    given, form = jax.tree.flatten(operands)
+    traced, like = jax.make_jaxpr(lambda *leaves: function(*jax.tree.unflatten(form, leaves)), return_shape=True)(
+        *given
+    )
+    shapes, structure = jax.tree.flatten(like)
+    if any(shape.size > LARGEST for shape in shapes):
+        return function(*operands)
+    places = {variable: number for number, variable in enumerate(traced.jaxpr.invars)}
+    same = [places.get(result) if isinstance(result, Var) else None for result in traced.jaxpr.outvars]
+    made = [number for number, place in enumerate(same) if place is None]
+
+    def branch(*leaves: Any) -> list[Array]:
+        results = jaxpr_as_fun(traced)(*leaves)
+        return [results[number] for number in made]
+
+    def never(*_: Any) -> list[Array]:
+        return [jnp.zeros(shapes[number].shape, shapes[number].dtype) for number in made]
+
+    changed = iter(jax.lax.cond(always, branch, never, *given))
+    return jax.tree.unflatten(structure, [next(changed) if place is None else given[place] for place in same])
 
 
 def once(values: T) -> T:

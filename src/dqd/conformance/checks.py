@@ -37,11 +37,13 @@ from dqd.conformance.searching import (
 )
 from dqd.emitters.combine import Combined, Replicated
 from dqd.emitters.emitter import check_emitter as check_methods
+from dqd.emitters.rewards import Rewarded
 from dqd.runners.compiled import run_chunk, start_seed
 from dqd.search.search import Search
 from dqd.search.walk import Walk
 from dqd.storage import record
 from dqd.tessellations import Grid
+from dqd.types import replace
 
 SEEDS = (3, 0, 5)
 sphere, sphere_grid = PROBLEMS[SPHERE], PROBLEMS[SPHERE].grid(RESOLUTION)
@@ -197,8 +199,10 @@ def round_of(make: Make) -> tuple[Any, Archive, Any, Any]:
     solutions = walk.tell_dqd(evaluate_with_jacobian(problem(SPHERE), points) if len(points) else walk.nothing)
     state, proposal = walk.state, walk.proposal
     assert proposal is not None
-    archive, result = jax.jit(Archive.add)(state.archive, solutions, evaluate(problem(SPHERE), solutions))
-    return state.emitter, archive, proposal.drawn, result
+    evaluation = evaluate(problem(SPHERE), solutions)
+    archive, result = jax.jit(Archive.add)(state.archive, solutions, evaluation)
+    told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
+    return state.emitter, archive, proposal.drawn.unpacked(), told
 
 
 @jax.jit
@@ -221,6 +225,10 @@ def permuted(emitter: Any, drawn: Any, result: Any, random: np.random.Generator)
         pairs = [permuted(emitter.emitter, own, told, random) for own, told in copies]
         drawn, result = jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
         return drawn, emitter._flat(result)
+    if isinstance(emitter, Rewarded):
+        told = result, drawn["candidates"]
+        own, (result, candidates) = permuted(emitter.emitter, drawn["emitter"], told, random)
+        return {**drawn, "emitter": own, "candidates": candidates}, result
     order = random.permutation(emitter.batch_size)
     return jax.tree.map(lambda leaf: leaf[order] if leaf.shape[:1] == order.shape else leaf, (drawn, result))
 

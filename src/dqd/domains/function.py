@@ -13,7 +13,6 @@ from jax import Array
 from dqd.domains.domain import Domain
 from dqd.inputs.fields import Shapes
 from dqd.inputs.layout import Layout, OnFlat
-from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Score, pytree, static
 
 JAX_ONLY = (
@@ -65,7 +64,7 @@ def _check_fields(domain: Domain) -> None:
             )
 
 
-def check_score(domain: Domain, x0: Array, tessellation: Tessellation, fields: Shapes) -> None:
+def check_score(domain: Domain, x0: Array, k: int, fields: Shapes) -> None:
     """Trace the score once and say in words what does not fit."""
     try:
         outputs = jax.eval_shape(domain.score, x0)
@@ -82,7 +81,6 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation, fields: S
         raise TypeError("score: expected two arrays, a plain `return objective, measures` with measures of shape (k,)")
     objective, measures, *feasible = plain
     _check_told(fields, next((part for part in outputs if isinstance(part, dict)), {}))
-    k = tessellation.num_measures
     if objective.shape != ():
         raise ValueError(
             f"score: the objective must be one number per solution, shape (), got {objective.shape}; "
@@ -90,7 +88,7 @@ def check_score(domain: Domain, x0: Array, tessellation: Tessellation, fields: S
         )
     if measures.shape != (k,):
         raise ValueError(
-            f"score: expected measures of shape ({k},), as many as the grid has axes, got {measures.shape}"
+            f"score: expected measures of shape ({k},), as many as the archive is for, got {measures.shape}"
         )
     for flag in feasible:
         if (flag.shape, flag.dtype) != ((), jnp.bool_):

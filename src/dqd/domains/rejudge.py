@@ -69,10 +69,7 @@ def judged_by(
 ) -> Archive:
     """The same by whatever evaluates solutions (b, n), at most `rows` of them at once."""
     elites, dtype = archive.elites, archive.solutions.dtype
-    tessellation = jax.tree.map(jnp.array, archive.tessellation)  # a copy: to be donated
-    judged = Archive.empty(
-        tessellation, archive.solutions.shape[1], qd_score_offset=archive.qd_score_offset, dtype=dtype
-    )
+    judged = archive.emptied()
     for start in range(0, len(elites), rows):
         piece = slice(start, start + rows)
         solutions = elites.solutions[piece]

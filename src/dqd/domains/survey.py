@@ -35,6 +35,7 @@ SHARE = 0.25  # of the cells along a measure: no step need cross more, but alway
 SAMPLES = 8  # steps from one point
 ROUNDS = 12  # points at most
 FITTING = 4  # points whose steps had about the right size; then it is known
+RESOLVED = 1e-3  # a difference of objectives is known, as a share of themselves, beyond rounding
 LEAP = 1e3  # the size changes by no more at once
 NEAR, LINEAR = 0.001, 2.0  # what steps of a share NEAR promise is kept up to LINEAR times as large a size: it varies
 
@@ -90,6 +91,28 @@ class Survey:
         if not tried:
             raise ValueError(_flat(along, size))
         return float(f"{np.exp(np.mean(np.log(fitting or tried[-1:]))):.3g}")
+
+    def slope(self) -> Generator[Ask, Evaluation, float]:
+        """How much an objective, as it is stored, grows when its gradient says that it grows by 1; of four digits.
+
+        By differences along the gradient: up and down by as much, so that its curvature does not count.
+        """
+        generator, point, size = np.random.default_rng(0), self.x0, self._first_size()
+        found = np.nan
+        for _ in range(ROUNDS):
+            gradient = to_numpy((yield Ask(point[None], jacobian=True)).jacobian)[0, 0].astype(float)
+            length = float(np.linalg.norm(gradient))
+            if np.isfinite(length) and length > 0:
+                ends = self._inside(point + np.outer([size, -size], gradient / length))
+                high, low = to_numpy((yield Ask(ends, jacobian=False)).objective).astype(float)
+                promised = gradient @ (ends[0].astype(float) - ends[1])
+                found = (high - low) / promised if promised > 0 else np.nan
+                if found > 0 and high - low > RESOLVED * max(abs(high), abs(low)):
+                    break
+                size = 5 * size
+            else:
+                point = self._inside(self.x0 + size * generator.normal(size=self.x0.size))
+        return float(f"{found:.4g}") if found > 0 else 1.0
 
     def _directions(
         self, point: np.ndarray, along: Along, generator: np.random.Generator

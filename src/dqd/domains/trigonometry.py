@@ -71,8 +71,11 @@ def sine(angle: Array) -> Array:
 
 
 def total(x: Array) -> Array:
-    """The sum of (n,). As a product with ones, so that what is summed is computed before, many numbers at a time."""
-    return matmul(x, jnp.ones_like(x)) if quick(x) else jnp.sum(x)
+    """The sum along the last axis, (..., n) -> (...).
+
+    As a product with ones, so that what is summed is computed before, many numbers at a time.
+    """
+    return matmul(x, jnp.ones(x.shape[-1], x.dtype)) if quick(x) else jnp.sum(x, axis=-1)
 
 
 def running_sum(x: Array) -> Array:

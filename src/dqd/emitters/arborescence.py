@@ -31,6 +31,7 @@ from dqd.types import (
     Points,
     Proposal,
     PyTree,
+    affine,
     matmul,
     pytree,
     replace,
@@ -62,6 +63,7 @@ class Arborescence:
     normalize: bool = static(default=True)
     threshold: Threshold | None = None  # that it wants the archive to have
     patient: bool = static(default=False)
+    lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
     initial_population: int = static(default=0)
     num_points = 1
 
@@ -77,7 +79,7 @@ class Arborescence:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
         impatient = () if self.patient else (NO_CHANGE,)
-        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, *impatient)
+        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, *impatient, lifetime=self.lifetime)
         return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts)
 
     def points(self, state: ArborescenceState, archive: Archive, noise: dict[str, Array]) -> Points:
@@ -98,7 +100,7 @@ class Arborescence:
         # Without a jacobian the branches would repeat whatever is wrong at theta: they repeat an elite instead.
         theta = jnp.where(finite, points.solutions[0], self._elite(archive, noise["elite"], state.x0))
         strategy, coefficients = self.strategy.ask(state.strategy, noise["normal"])
-        branches = theta + matmul(coefficients, jacobian)
+        branches = affine(theta, coefficients, jacobian)
         drawn = {"coefficients": coefficients, "jacobian": jacobian, "finite": finite, "elite": noise["elite"]}
         return replace(state, theta=theta, strategy=strategy), Proposal(branches, drawn)
 

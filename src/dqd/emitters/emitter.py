@@ -15,7 +15,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
 from dqd.inputs.names import lacking
-from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, all_finite
 
 
 @runtime_checkable
@@ -95,7 +95,7 @@ def no_points(n: int, dtype: jnp.dtype) -> Points:
 def usable(points: Points, evaluation: Evaluation) -> Array:
     """Points that were wanted and whose jacobian is finite, (p,)."""
     assert evaluation.jacobian is not None
-    return points.mask & jnp.all(jnp.isfinite(evaluation.jacobian), axis=(1, 2))
+    return points.mask & jnp.all(all_finite(evaluation.jacobian), axis=1)
 
 
 def normalized(jacobian: Array) -> Array:

@@ -40,6 +40,7 @@ class Evolution:
     threshold: Threshold | None = None  # that it wants the archive to have
     parents: Parents = static(default="changed")
     patient: bool = static(default=False)
+    lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
     initial_population: int = static(default=0)
     num_points = 0
 
@@ -53,7 +54,9 @@ class Evolution:
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
         impatient = () if self.patient else (NO_CHANGE,)
-        return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, *impatient))
+        return EvolutionState(
+            self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, *impatient, lifetime=self.lifetime)
+        )
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:
         return no_points(state.x0.size, state.x0.dtype)

@@ -17,7 +17,13 @@ def gained(result: AddResult, archive: Archive) -> Array:
     That is its objective above the offset of the QD-score. Where elites lie below it on average, the offset says
     nothing: then a new elite is worth POOR times what the best is ahead of the mean, and what it is itself ahead of it.
     """
-    mean = archive.metrics.mean
+    if not archive.competition.in_objectives:
+        raise TypeError(
+            f"gain: dqd.{type(archive.competition).__name__} says how far solutions lie from others and not what they "
+            "are worth; who takes turns by gains, such as dqd.auto, needs cells, or local competition"
+        )
+    above = archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))  # the mean above the offset
+    mean = archive.qd_score_offset + above
     poor = mean - POOR * (archive.best - mean)
-    nothing = jnp.where(mean < archive.qd_score_offset, poor, archive.qd_score_offset)
+    nothing = jnp.where(above < 0, poor, archive.qd_score_offset)
     return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))

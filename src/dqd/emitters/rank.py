@@ -12,12 +12,12 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.rivals import few
-from dqd.types import AddResult
+from dqd.types import AddResult, how_many
 
 
 def improvement_ranks(result: AddResult, archive: Archive) -> Array:
     """Rank of each candidate, 0 best, by (status, value, batch index) descending: (b,)."""
-    status = result.status if archive.threshold is None else jnp.zeros_like(result.status)
+    status = result.status if archive.competition.new_first else jnp.zeros_like(result.status)
     ranks = counted if few(status.size) else sorted_out
     return ranks(status, result.value)
 
@@ -31,7 +31,7 @@ def counted(status: Array, value: Array) -> Array:
     same_value = value[None, :] == value[:, None]
     later = numbers[None, :] > numbers[:, None]  # of equals the later one, as in the authors' code
     above = higher_status | (same_status & (higher_value | (same_value & later)))
-    return jnp.sum(above, axis=1, dtype=jnp.int32)
+    return how_many(above)
 
 
 def sorted_out(status: Array, value: Array) -> Array:

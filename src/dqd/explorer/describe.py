@@ -10,7 +10,7 @@ import numpy as np
 from dqd.explorer import activity, compare
 from dqd.inputs.fields import FIELD
 from dqd.saved import words
-from dqd.saved.archive import SavedArchive
+from dqd.saved.archive import SavedArchive, best_of_each
 from dqd.tessellations.grid import Grid
 
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ def elites(archive: SavedArchive) -> dict[str, np.ndarray]:
         raster = tessellation.raster()
         arrays |= {"raster": raster.cells, "extent": np.asarray(raster.extent, np.float64)}
     return narrow(arrays)
+
+
+def view(arrays: dict[str, np.ndarray], archive: SavedArchive) -> dict[str, np.ndarray]:
+    """An earlier picture in the cells of today. Where cells have moved since, it has measures to place elites by."""
+    cell, objective = arrays["cell"], arrays["objective"]
+    if "measures" in arrays:
+        cell = archive.tessellation.index_of(arrays["measures"].astype(archive.measures.dtype))
+        best = best_of_each(cell, objective)
+        cell, objective = cell[best], objective[best]
+    return {"cell": cell, "objective": objective}
 
 
 def narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -120,9 +120,9 @@ class Library:
 
     def _view(self, place: Place, path: Path) -> Arrays:
         _, part = record.locate(place.path)
-        names = {name: f"{part}/{name}" if part else name for name in ("cell", "objective")}
-        arrays = load_safetensors(path, names.values())
-        return {name: arrays[there] for name, there in names.items()}
+        names = {f"{part}/{name}" if part else name: name for name in ("cell", "objective", "measures")}
+        view = {names[there]: array for there, array in load_safetensors(path, names).items()}
+        return describe.view(view, self.archive(place))
 
     def slots(self, place: Place) -> tuple[np.ndarray, int]:
         """Where the picture of each elite lies, and the size of pictures; 0 if there are none."""

@@ -55,7 +55,7 @@ def _elite_of_pixels(arrays: Arrays) -> Raster:
     elite = np.full(tessellation.num_cells, -1)
     elite[arrays["cell"]] = np.arange(len(arrays["cell"]))
     cells, extent = tessellation.raster()
-    return Raster(elite[cells], extent)
+    return Raster(np.where(cells < 0, -1, elite[cells]), extent)
 
 
 def size(chosen: Blocks) -> tuple[float, float]:

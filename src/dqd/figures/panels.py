@@ -122,7 +122,7 @@ def _projected(
 def _on(raster: Raster, tessellation: Tessellation, arrays: Arrays) -> np.ndarray:
     values = np.full(tessellation.num_cells, np.nan)
     values[arrays["cell"]] = arrays["objective"]
-    return values[raster.cells]
+    return np.where(raster.cells < 0, np.nan, values[raster.cells])
 
 
 def _ranges(measures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

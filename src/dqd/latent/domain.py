@@ -12,7 +12,7 @@ luckiest of many; `reevaluate` with another salt shows what they are worth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
 import jax
@@ -123,6 +123,8 @@ class LatentDomain(Domain):
     def __post_init__(self) -> None:
         for kind, name in (("objective", self.objective), *(("measure", name) for name in self.measures)):
             check_known(kind, name.removeprefix("-"), self.names)
+        if twice := [name for name in _unsigned(self.measures) if _unsigned(self.measures).count(name) > 1]:
+            raise ValueError(f"measures: {twice[0]!r} twice; a map spreads over different scores")
         if len(set(self.names)) != len(self.names):
             raise ValueError(f"scorers: every score needs a name of its own, got {', '.join(self.names)}")
         if self.images < 1:
@@ -170,7 +172,7 @@ class LatentDomain(Domain):
     def _scores(self, images: Array) -> Array:
         """Scores (b, 1 + k) in the order of objective and measures, from those scorers that are needed."""
         terms = (self.objective, *self.measures)
-        wanted = {term.removeprefix("-") for term in terms}
+        wanted = set(_unsigned(terms))
         columns: dict[str, Array] = {}
         for scorer in self.scorers:
             if wanted & set(scorer.names):
@@ -200,6 +202,11 @@ class LatentDomain(Domain):
         images = jnp.moveaxis(self._images(solutions).astype(jnp.float32), 1, -1)
         levels = jnp.clip(jnp.round((images + 1) * 127.5), 0, 255).astype(jnp.uint8)
         return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
+
+
+def _unsigned(terms: Sequence[str]) -> list[str]:
+    """Names of scores without the minus that turns one round."""
+    return [term.removeprefix("-") for term in terms]
 
 
 def by_device(cpu: T, gpu: T) -> T:

@@ -1,5 +1,6 @@
 """The published experiments by name: problems, algorithms, and the values behind the tables of Fontaine & Nikolaidis
-(2021, and 2023 for what is annealed).
+(2021, and 2023 for what is annealed), Lee et al. (2024), Tjanaka et al. (2026)
+and Hedayatian & Nikolaidis (2026).
 
     emitter = preset("arm", "cma-mega")
     settings("arm", "cma-mega")     # what it was made with
@@ -13,6 +14,8 @@ This module holds data and imports JAX only when something is made from it.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from dqd.domains import Arm, LinearProjection
     from dqd.domains.problem import Problem
     from dqd.emitters import Emitter
+    from dqd.tessellations.cvt import CVT
+    from dqd.tessellations.grid import Grid
 
 
 def _domains() -> Any:
@@ -39,7 +44,14 @@ DOMAINS: dict[str, Callable[..., LinearProjection | Arm]] = {
     "lp-plateau": lambda n=1000: _domains().LinearProjection("plateau", n),
     "arm": lambda n=1000: _domains().Arm(n),
 }
-PROBLEMS = {**DOMAINS, **LATENT}
+# More measures than a grid can cut: Rastrigin by Hedayatian & Nikolaidis (2026), the sphere by Tjanaka et al. (2026).
+MANY: dict[str, Callable[..., LinearProjection]] = {
+    f"lp-{objective}-k{k}": lambda n=1000, objective=objective, k=k: _domains().LinearProjection(objective, n, k)
+    for objective, counts in {"rastrigin": (4, 8, 16), "sphere": (10, 20)}.items()
+    for k in counts
+}
+CELLS = 10_000  # of those, around centroids
+PROBLEMS = {**DOMAINS, **MANY, **LATENT}
 AUTO = "auto"  # in the place of a sigma: chosen by the cells of the grid
 
 
@@ -60,9 +72,13 @@ class Algorithm:
 
 _BATCH = {"batch_size": 36}  # evaluations per iteration
 _FROM_ELITES = {**_BATCH, "initial_population": 100}
-_CMA = {**_BATCH, "rank_one": "dqd2021"}
-_CMA_MEGA = {**_CMA, "normalize": True, "keep_step_count": True}
+_CMA = {**_BATCH, "strategy": "cma-es", "rank_one": "dqd2021"}
+_CMA_MEGA = {**_CMA, "emitters": 1, "normalize": True, "keep_step_count": True}
+_ASCENT = {"optimizer": "sgd"}
 _ANNEALING = {**_CMA, "batch_size": 540, "emitters": 15, "annealing": 0.01, "minimum": 0.0}  # of the paper of 2023
+_MODELLED = {**_CMA, "batch_size": 540, "emitters": 15}  # of the papers of 2024 and 2026
+_DENSITY = {**_MODELLED, "bandwidth": 0.05, "buffer": 10_000}
+_DISCOUNT = {**_MODELLED, "minimum": 0.0, "maximum": 100.0, "lifetime": 0, "empty": 100}
 _OG = {"initial_population": 100, "independent": False, "stepped": None, **_BATCH}
 _OG_INDEPENDENT = {"initial_population": 100, "independent": True, "stepped": 12}
 # The published LP rows fit 12 re-evaluated + 12 stepped + 12 perturbed; the arm rows fit the released script, which
@@ -77,7 +93,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "cma-mega": Algorithm(
         "CMA-MEGA",
         "cma_mega",
-        _CMA_MEGA,
+        {**_CMA_MEGA, **_ASCENT},
         lp={"sigma": 10.0, "learning_rate": 1.0},
         arm={"sigma": 0.05, "learning_rate": 1.0},
     ),
@@ -125,19 +141,43 @@ ALGORITHMS: dict[str, Algorithm] = {
     "cma-me": Algorithm(
         "CMA-ME",
         "cma_me",
-        {**_CMA, "emitters": 1, "parents": "changed", "patient": False, "separable": False},
+        {**_CMA, "emitters": 1, "parents": "changed", "patient": False},
         lp={"sigma": 0.5},
         arm={"sigma": 0.1},
     ),
-    "cma-mae": Algorithm(
-        "CMA-MAE", "cma_mae", {**_ANNEALING, "separable": False}, lp={"sigma": 0.5}, arm={"sigma": 0.1}
-    ),
+    "cma-mae": Algorithm("CMA-MAE", "cma_mae", {**_ANNEALING}, lp={"sigma": 0.5}, arm={"sigma": 0.1}),
     "cma-maega": Algorithm(
         "CMA-MAEGA",
         "cma_maega",
-        {**_CMA_MEGA, **_ANNEALING},
+        {**_CMA_MEGA, **_ASCENT, **_ANNEALING},
         lp={"sigma": 10.0, "learning_rate": 1.0},
         arm={"sigma": 0.05, "learning_rate": 1.0},
+    ),
+    "dds": Algorithm("DDS", "dds", _DENSITY, lp={"sigma": 1.5}, arm={"sigma": 0.5}),
+    "dms": Algorithm(
+        "DMS", "dms", _DISCOUNT, lp={"sigma": 0.5, "annealing": 0.1}, arm={"sigma": 0.2, "annealing": 0.001}
+    ),
+    # The same with gradients are not in these papers; their steps are those of CMA-MEGA.
+    "dds-mega": Algorithm(
+        "DDS-MEGA",
+        "dds_mega",
+        _DENSITY,
+        lp={"sigma": 10.0, "learning_rate": 1.0},
+        arm={"sigma": 0.05, "learning_rate": 1.0},
+    ),
+    "dms-mega": Algorithm(
+        "DMS-MEGA",
+        "dms_mega",
+        _DISCOUNT,
+        lp={"sigma": 10.0, "learning_rate": 1.0, "annealing": 0.1},
+        arm={"sigma": 0.05, "learning_rate": 1.0, "annealing": 0.001},
+    ),
+    "squad": Algorithm(
+        "SQUAD",
+        "squad",
+        {"batch_size": 128, "population": 1024, "neighbours": 16, "minimum": 0.0, "scale": None},
+        lp={"learning_rate": 0.05, "bandwidth": 0.1**0.5, "initial_sigma": 5.12 / 3**0.5},  # as wide as U(-5.12, 5.12)
+        arm={"learning_rate": 0.01, "bandwidth": 0.1**0.5, "initial_sigma": 0.1},  # not in the paper
     ),
     "map-elites": Algorithm("MAP-Elites", "map_elites", _FROM_ELITES, lp=_ISO_LP, arm=_ISO_ARM),
     "map-elites-line": Algorithm("MAP-Elites (line)", "map_elites_line", _FROM_ELITES, lp=_LINE_LP, arm=_LINE_ARM),
@@ -150,21 +190,30 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def make_domain(domain: str, n: int = 1000) -> LinearProjection | Arm:
-    """A problem of the paper with solutions of n numbers. It has `.grid(resolution)`."""
-    return known("domain", domain, DOMAINS)(n)
+    """A problem of the papers with solutions of n numbers. It has `.grid(resolution)`."""
+    return known("domain", domain, {**DOMAINS, **MANY})(n)
 
 
-def make_problem(
-    domain: str, n: int | None = None, resolution: int | None = None, cvt: int | None = None, **options: Any
-) -> Problem[Any]:
-    """Any problem with its cells, its start and its labels: a grid, or `cvt` cells around centroids.
+_one_at_a_time = threading.Lock()  # k-means keeps all processors busy
 
-    Options are those of latent domains.
-    """
+
+@functools.lru_cache(maxsize=8)
+def _cells(domain: str, n: int, count: int) -> CVT:
+    return MANY[domain](n).cells(count)
+
+
+def make_cells(domain: str, n: int, resolution: int = 100, count: int = 0) -> Grid | CVT:
+    """The cells of a problem: a grid, or `count` cells around centroids, which are computed once."""
+    if not count:
+        return make_domain(domain, n).grid(resolution)
+    with _one_at_a_time:
+        return _cells(domain, n, count)
+
+
+def make_problem(domain: str, n: int | None = None, resolution: int | None = None, **options: Any) -> Problem[Any]:
+    """Any problem with its grid, its start and its labels. Options are those of latent domains."""
     known("domain", domain, PROBLEMS)
     if domain in LATENT:
-        if cvt is not None:
-            raise ValueError(f"cvt: the measures of {domain} are of different scales, which distances would mix")
         made = latent.make_problem(domain, resolution=resolution, **options)
         if n not in (None, made.x0.size):
             raise ValueError(f"n: a solution of {domain} has {made.x0.size} numbers, got {n}")
@@ -174,12 +223,12 @@ def make_problem(
     import jax.numpy as jnp
 
     from dqd.domains.problem import Problem
-    from dqd.tessellations.cvt import CVT
 
     plain = make_domain(domain, 1000 if n is None else n)
-    axes = ("hand, x", "hand, y") if domain == "arm" else ("measure 0", "measure 1")
-    grid = plain.grid(100 if resolution is None else resolution)
-    cells = grid if cvt is None else CVT.uniform(grid.lower, grid.upper, cvt)
+    count = CELLS if domain in MANY and resolution is None else 0
+    cells = make_cells(domain, plain.n, 100 if resolution is None else resolution, count)
+    axes = [f"measure {j}" for j in range(cells.num_measures)]
+    axes = ["hand, x", "hand, y"] if domain == "arm" else axes
     return Problem(plain, cells, jnp.zeros(plain.n), domain, ("objective", *axes))
 
 
@@ -213,8 +262,10 @@ def _same_kind(name: str, value: Any, published: Any) -> Any:
         return None  # to be chosen; the preset function knows whether it can be
     if isinstance(published, bool):
         kind, fits = "true or false", isinstance(value, bool)
-    elif isinstance(published, int) or published is None:
+    elif isinstance(published, int):
         kind, fits = "a whole number", isinstance(value, int) and not isinstance(value, bool)
+    elif published is None:
+        kind, fits = "a number", isinstance(value, int | float) and not isinstance(value, bool)
     else:
         return value  # the preset function checks numbers and choices itself
     if not fits:

@@ -1,7 +1,8 @@
 """What the papers print: mean and standard error of three metrics, for every table, domain, algorithm and variant.
 
 `published.csv` holds tables under the names that they have in the first paper's source, such as `tab:results_detailed`;
-`annealing` is the main table of the second one (Fontaine & Nikolaidis 2023), without standard errors.
+`annealing` is the main table of the second one (Fontaine & Nikolaidis 2023), without standard errors; `discount` are
+QD-scores of Tjanaka et al. (2026), per cell and on the scale 0..100.
 """
 
 from __future__ import annotations

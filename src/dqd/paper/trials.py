@@ -10,7 +10,7 @@ from typing import Any
 
 from dqd.compiler import cache
 from dqd.paper.layout import trial_folder
-from dqd.paper.presets import make_domain, preset
+from dqd.paper.presets import make_cells, make_domain, preset
 from dqd.paper.suites import Entry
 from dqd.storage import durable, record
 
@@ -61,7 +61,8 @@ def compile_entry(entry: Entry, trials: list[int]) -> None:
     from dqd.illumination import compile_ahead
 
     with _precision(entry.precision):
-        compile_ahead(*_search(entry), x0=_options(entry)["x0"], seeds=trials)
+        options = _options(entry)
+        compile_ahead(*_search(entry), x0=options["x0"], seeds=trials, result_archive=options["result_archive"])
 
 
 def run_entry(entry: Entry, trials: list[int]) -> list[Any]:
@@ -75,11 +76,11 @@ def run_entry(entry: Entry, trials: list[int]) -> list[Any]:
 def _on_host(results: Any) -> list[Any]:
     """The results as NumPy arrays, so that the device need not be asked again while the next entry runs there.
 
-    All but the first one lose their solutions, which nobody writes.
+    All but the first one lose their solutions, which nobody writes; so does an archive with another beside it.
     """
     import jax
 
-    archive = results.state.archive
+    archive = results.state.reported
     solutions = jax.device_get(archive.solutions[0])
     archive = replace(archive, solutions=archive.solutions[..., :0])
     results.state = jax.device_get(replace(results.state, archive=archive))
@@ -103,14 +104,15 @@ def _whole(result: Any) -> Any:
 
 
 def _search(entry: Entry) -> tuple[Any, Any, Any]:
-    domain = make_domain(entry.domain, entry.n)
-    return domain, preset(entry.domain, entry.algorithm, **entry.overrides), domain.grid(entry.resolution)
+    domain, cells = make_domain(entry.domain, entry.n), make_cells(entry.domain, entry.n, entry.resolution, entry.cells)
+    return domain, preset(entry.domain, entry.algorithm, **entry.overrides), cells
 
 
 def _options(entry: Entry) -> dict[str, Any]:
     import jax.numpy as jnp
 
-    return {"x0": jnp.zeros(entry.n), "iterations": entry.iterations}
+    beside = make_cells(entry.domain, entry.n, entry.resolution, entry.cells) if entry.results else None
+    return {"x0": jnp.zeros(entry.n), "iterations": entry.iterations, "result_archive": beside}
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.runners.hosted import Hosted
 from dqd.search.jobs import Jobs
 from dqd.search.rounds import Rounds
@@ -29,7 +29,7 @@ class Asynchronous:
     def start(self, archive: Archive, x0: Array, seed: Array) -> SearchState:
         return self.hosted.start(archive, x0, seed)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
         if self.rounds is None:
             self.rounds = Rounds(self.hosted.search, state, Jobs(), most=self.iterations)
         rounds = self.rounds
@@ -38,8 +38,8 @@ class Asynchronous:
             self._feed(rounds)
             number, evaluation = self.stream.next()
             rounds.jobs.tell([number], evaluation)
-        parts, state = rounds.rows(), rounds.release()
-        return state, jax.tree.map(lambda *rows: np.concatenate(rows), *parts), jax.tree.map(np.asarray, state.tally)
+        rows, state = rounds.rows(), rounds.release()
+        return state, rows, jax.tree.map(np.asarray, state.tally)
 
     def _feed(self, rounds: Rounds) -> None:
         """Give out as much as workers can take."""

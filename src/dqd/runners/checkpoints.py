@@ -35,9 +35,7 @@ from dqd.storage.settings import SettingsChangedError, differences, with_about
 from dqd.storage.writer import MOST_VIEWS, Writer
 from dqd.types import PyTree
 
-CELLS = {  # leaves of the state whose rows are the elites, and what archive.safetensors calls them
-    f"archive/{name}": name for name in ("solutions", "objective", "measures", "found")
-}
+CELLS = ("solutions", "objective", "measures", "found")  # arrays of the archive whose rows are the elites
 NAMED = 10  # settings that changed; of more, only their number is said
 SHARE = 0.01  # of the time may go into checkpoints; when they take long, they become rarer
 
@@ -290,7 +288,7 @@ def _filled(empty: Archive, elites: Mapping[str, np.ndarray]) -> dict[str, np.nd
     cell, filled = elites["cell"], {}
     own = {FIELD + name: values for name, values in (empty.fields or {}).items()}
     for leaf, name in _cells_of(empty).items():
-        cells = np.array(own[name] if name in own else getattr(empty, name))
+        cells = np.array(own[name] if name in own else getattr(empty.reported, name))
         rows = elites[name]
         fits = rows.shape == (len(cell), *cells.shape[1:]) and rows.dtype == cells.dtype
         if not fits or np.any((cell < 0) | (cell >= len(cells))):
@@ -301,8 +299,10 @@ def _filled(empty: Archive, elites: Mapping[str, np.ndarray]) -> dict[str, np.nd
 
 
 def _cells_of(archive: Archive) -> dict[str, str]:
-    """The same of an archive, with the fields of its user."""
-    return CELLS | {f"archive/fields/{name}": FIELD + name for name in archive.fields or {}}
+    """Leaves of the state whose rows are the elites that are reported, and what archive.safetensors calls them."""
+    place = "archive" if archive.results is None else "archive/results"
+    names = {name: name for name in CELLS} | {f"fields/{name}": FIELD + name for name in archive.fields or {}}
+    return {f"{place}/{there}": name for there, name in names.items()}
 
 
 def _is_key(leaf: Any) -> bool:

@@ -15,14 +15,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.metrics import Standing
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.search.noise import at, block_length, draw
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import replace
 
-LONGEST = 250  # iterations of one launch: rows of metrics that come back
+LONGEST = 250  # iterations of one launch: rows that come back
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Compiled:
         """The state before iteration 1; `seed` is (), or (seeds,) if batched."""
         return (start_seeds if self.batched else start_seed)(self.search, archive, x0, seed, self.domain)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
         return run_chunk(self.search, state, self.domain, length, batched=self.batched, counted=counted(length))
 
     @property
@@ -60,8 +60,8 @@ def counted(length: int) -> int:
 
 def iterate(
     search: Search, state: SearchState, domain: Domain, length: Array, *, batched: bool, counted: int = 0
-) -> tuple[SearchState, Metrics, Tally]:
-    """`length` iterations, at most LONGEST; of the metrics the first `length` rows count.
+) -> tuple[SearchState, Standing, Tally]:
+    """`length` iterations, at most LONGEST; of the rows, one after each iteration, the first `length` count.
 
     `counted`, if not 0, is that length as part of the program.
     """
@@ -69,7 +69,7 @@ def iterate(
     one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
     block = block_length(search, one, state.iteration.size, counted)
     first = one.iteration  # iterations done; the same for all seeds
-    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.archive.standing)
+    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.reported.standing)
 
     def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
         """To the end of a block of random numbers, or of the launch."""
@@ -80,7 +80,7 @@ def iterate(
         def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
             state, rows = carry
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
-            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.archive.standing)
+            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.reported.standing)
 
         if counted:
             return done + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))
@@ -91,9 +91,8 @@ def iterate(
         _, state, rows = jax.lax.fori_loop(0, counted // block, lambda _, carry: advance(carry), (first, state, blank))
     else:
         _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
-    metrics = jax.vmap(each(Archive.metrics_of), (None, 0))(state.archive, rows)
     state = replace(state, tally=state.tally.carried())
-    return state, metrics, state.tally
+    return state, rows, state.tally
 
 
 def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:

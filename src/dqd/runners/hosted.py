@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.domains.domain import Domain
 from dqd.inputs.evaluator import Evaluator, Sampled, Whole
 from dqd.inputs.fields import Shapes
@@ -54,13 +54,13 @@ class Hosted:
             walk.tell_initial(self.evaluations.evaluate(walk.ask_initial(), 0, "initial population"))
         return walk.release()
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
         """`length` iterations; the metrics after each, and the tally at the end."""
         walk = Walk(self.search, state)
         for _ in range(length):
             _iterate(walk, self.evaluations)
         rows, state = walk.rows(), walk.release()
-        return state, jax.tree.map(lambda *parts: np.concatenate(parts), *rows), jax.tree.map(np.asarray, state.tally)
+        return state, rows, jax.tree.map(np.asarray, state.tally)
 
     def close(self) -> None:
         self.evaluations.close()

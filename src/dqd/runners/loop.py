@@ -9,7 +9,7 @@ from collections import deque
 import jax
 import numpy as np
 
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.runners.callbacks import Callbacks
 from dqd.runners.checkpoints import Checkpoints, NoCheckpoints
 from dqd.runners.compiled import LONGEST
@@ -39,11 +39,11 @@ def advance(
     kept is not handed on before it is on disk, as its buffers are donated.
     """
     ahead = 0 if until is not None else 1
-    flying: deque[tuple[int, Metrics, Tally]] = deque()
+    flying: deque[tuple[int, Standing, Tally]] = deque()
     launched, stopped, started = history.done, None, time.monotonic()
     any_time = getattr(until, "any_time", False)
 
-    spent = jax.device_get(state.tally)
+    spent, cells, offset = jax.device_get(state.tally), state.reported.num_cells, state.reported.offset
 
     def now() -> Now:
         return Now(history, time.monotonic() - started, float(np.mean(spent.each())))
@@ -74,7 +74,7 @@ def advance(
         rows, tally = jax.device_get((rows, tally))  # waits for the device
         spent = tally
         size = done - history.done
-        history.append(jax.tree.map(lambda values: values[:size], rows))  # noqa: B023
+        history.append(jax.tree.map(lambda words: words[:size], rows).metrics(cells, offset))  # noqa: B023
         pace.took(lap.read()[0], size)
         health.check(done, tally)
         checkpoints.passed(done)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import _signal  # what `signal` calls, after it has looked for enumerations for ten times as long
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -115,21 +115,21 @@ class Interrupt:
         say(f"dqd: stopping after this chunk; {again} at once")
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+class uninterrupted:  # noqa: N801 - reads as a function does
     """Ctrl-C waits: in the midst of it, an exception would leave a thing half done."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    waiting: list[FrameType | None] = []
-    signal.signal(signal.SIGINT, lambda number, frame: waiting.append(frame))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if waiting:
-            handler(signal.SIGINT, waiting[0])
+
+    def __enter__(self) -> None:
+        self.waiting: list[FrameType | None] = []
+        self.handler = _signal.getsignal(signal.SIGINT)
+        self.waits = callable(self.handler) and threading.current_thread() is threading.main_thread()
+        if self.waits:
+            _signal.signal(signal.SIGINT, lambda number, frame: self.waiting.append(frame))
+
+    def __exit__(self, *_: object) -> None:
+        if self.waits:
+            _signal.signal(signal.SIGINT, self.handler)
+            if self.waiting:
+                self.handler(signal.SIGINT, self.waiting[0])
 
 
 class CompileClock:

@@ -7,7 +7,7 @@ from typing import Protocol
 from jax import Array
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.search.search import SearchState, Tally
 
 
@@ -28,8 +28,8 @@ class Runner(Protocol):
         """The state before iteration 1, the initial population evaluated; `seed` is (), or (seeds,) side by side."""
         ...
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
-        """`length` iterations. The state is given away; of the metrics the first `length` rows count."""
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
+        """`length` iterations. The state is given away; of the rows, one for each, the first `length` count."""
         ...
 
     def close(self) -> None:

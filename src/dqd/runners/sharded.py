@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
 from dqd.archives.archive import Archive
-from dqd.archives.metrics import Metrics
+from dqd.archives.metrics import Standing
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
 from dqd.inputs.arrays import filled
@@ -48,7 +48,7 @@ class Sharded:
             )
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
-    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Metrics, Tally]:
+    def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
         options = {"mesh": self.mesh, "batched": self.batched, "counted": counted(length)}
         return _run(self.search, state, self.domain, length, **options)
 
@@ -110,8 +110,8 @@ def _start(
 @functools.partial(jax.jit, static_argnames=("mesh", "batched", "counted"), donate_argnames="state")
 def _run(
     search: Search, state: SearchState, domain: Domain, length: Array, *, mesh: Mesh, batched: bool, counted: int
-) -> tuple[SearchState, Metrics, Tally]:
-    def body(search: Search, state: SearchState, domain: Domain, length: Array) -> tuple[SearchState, Metrics, Tally]:
+) -> tuple[SearchState, Standing, Tally]:
+    def body(search: Search, state: SearchState, domain: Domain, length: Array) -> tuple[SearchState, Standing, Tally]:
         if not batched:
             search, domain = _shared(search, mesh.size), _SharedRows(domain, mesh.size)
         return iterate(search, state, domain, length, batched=batched, counted=counted)

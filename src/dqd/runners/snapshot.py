@@ -25,7 +25,7 @@ ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
     *("domain", "fields", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
-    *("archive_learning_rate", "archive_minimum", "qd_score_offset", "random_numbers"),
+    *("archive_learning_rate", "archive_minimum", "result_archive", "qd_score_offset", "random_numbers"),
 )
 
 
@@ -40,13 +40,16 @@ def settings(
             **({"fields": archive.field_shapes} if archive.fields else {}),
             "domain": domain,
             "emitter": search.emitter,
-            "grid": archive.tessellation,
+            **archive.competition.settings(),
+            **(
+                {"result_archive": archive.results.competition.settings()["grid"]}
+                if archive.results is not None
+                else {}
+            ),
             "x0": x0,
             "bounds": search.bounds,
             "initial_sigma": search.initial_sigma,
             "archive": beginning,
-            "archive_learning_rate": archive.learning_rate,
-            "archive_minimum": archive.minimum,
             "qd_score_offset": archive.qd_score_offset,
             "dtype": str(archive.solutions.dtype),
             "random_numbers": {
@@ -64,9 +67,6 @@ def thinned(rows: Sequence[Row], count: int = ROWS) -> list[Row]:
     return [*rows[every - 1 :: every], *(rows[-1:] if len(rows) % every else ())]
 
 
-_metrics = jax.jit(lambda archive: archive.metrics)  # one small program instead of a dozen
-
-
 @dataclass(eq=False, repr=False)
 class Snapshot:
     """One search: where it stands and how it came there."""
@@ -81,11 +81,11 @@ class Snapshot:
 
     @property
     def archive(self) -> Archive:
-        return self.state.archive
+        return self.state.reported
 
     @cached_property
     def _metrics(self) -> Metrics:
-        return _metrics(self.archive)
+        return self.archive.metrics
 
     @property
     def qd_score(self) -> float:
@@ -162,7 +162,7 @@ class Snapshot:
 
     def view(self) -> dict[str, np.ndarray]:
         """A small picture of the archive."""
-        return _view(self.archive.objective)
+        return _view(self.archive.objective, self.archive.measures if self.archive.competition.moving else None)
 
     def rows(self, count: int) -> Iterator[dict[str, float]]:
         """About `count` lines of metrics, evenly spaced."""
@@ -205,14 +205,19 @@ class Snapshots:
 
     def view(self) -> dict[str, np.ndarray]:
         """A small picture of every archive."""
-        views = dict(zip(self.seeds, map(_view, np.asarray(self.state.archive.objective)), strict=True))
-        return {f"seed-{seed}/{name}": array for seed, view in views.items() for name, array in view.items()}
+        archive = self.state.reported
+        every = [(archive.objective[i], archive.measures[i]) for i in range(len(self.seeds))]
+        views = [_view(objective, measures if archive.competition.moving else None) for objective, measures in every]
+        named = zip(self.seeds, views, strict=True)
+        return {f"seed-{seed}/{name}": array for seed, view in named for name, array in view.items()}
 
     def _each(self) -> Iterator[Snapshot]:
         return map(self.one, range(len(self.seeds)))
 
 
-def _view(objective: Any) -> dict[str, np.ndarray]:
+def _view(objective: Any, measures: Any) -> dict[str, np.ndarray]:
+    """Elites by their cells; with measures, where these will be others when the picture is looked at."""
     objective = np.asarray(objective)
     cells = np.flatnonzero(objective > -np.inf)
-    return {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}
+    view = {"cell": cells.astype(np.int32), "objective": objective[cells].astype(np.float32)}
+    return view if measures is None else view | {"measures": np.asarray(measures)[cells]}

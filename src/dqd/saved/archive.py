@@ -172,10 +172,15 @@ def placed(
 ) -> SavedArchive:
     """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
     cell = cells.index_of(measures)
-    order = np.lexsort((np.arange(len(cell)), -objective, cell))
-    best = order[np.unique(cell[order], return_index=True)[1]]
+    best = best_of_each(cell, objective)
     kept, when = (None if each is None else each[best] for each in (solutions, found))
     return SavedArchive(cell[best], objective[best], measures[best], kept, when, cells, **about)
+
+
+def best_of_each(cell: np.ndarray, objective: np.ndarray) -> np.ndarray:
+    """Which rows are the best of their cell, in the order of the cells; of equal ones the first."""
+    order = np.lexsort((np.arange(len(cell)), -objective, cell))
+    return order[np.unique(cell[order], return_index=True)[1]]
 
 
 def checked_measures(measures: Any, like: Any) -> np.ndarray:

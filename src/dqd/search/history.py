@@ -40,7 +40,7 @@ class History:
             history.stride *= 2
         if not np.array_equal(iteration, history._iterations()):
             raise ValueError("the checkpoint does not fit: its history has other rows; another version wrote it")
-        every = Metrics(**{name: arrays[name] for name in METRICS})  # type: ignore[arg-type]
+        every = Metrics(**{name: arrays[name] for name in METRICS})
         history._last = _rows(every, slice(-1, None))
         history._parts = [_rows(every, slice(history.done // history.stride))]
         return history

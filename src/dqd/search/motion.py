@@ -15,11 +15,12 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.metrics import Metrics, Standing
-from dqd.inputs.arrays import filled
+from dqd.compiler.flags import in_order
+from dqd.search.packing import Packed
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
 from dqd.types import Evaluation, replace
 
-ROWS = 64  # iterations whose metrics are worked out at once
+MANY = 256  # iterations
 
 
 class Motion:
@@ -27,10 +28,11 @@ class Motion:
 
     def __init__(self, programs: Callable[[Any, Division], Any], search: Search, state: SearchState) -> None:
         self.iteration = int(state.iteration)  # iterations completed
-        self.nothing = no_evaluation(state.archive.tessellation, state.x0)
+        self.nothing = no_evaluation(state.archive.num_measures, state.x0)
         self._standings: list[Standing] = []  # after the last iterations
-        self._rows: list[Metrics] = []  # after those before
+        self._rows: list[Standing] = []  # after those before, each with an axis of iterations
         description, form = jax.tree.flatten(jax.tree.map(jnp.asarray, search))
+        state = replace(state, emitter=Packed.of(state.emitter))
         division = Division.of(state)
         self._programs = programs(form, division)
         self._state, fixed = division.divide(state)
@@ -43,33 +45,31 @@ class Motion:
 
     def release(self) -> SearchState:
         """The state itself; the next half-step overwrites it."""
-        return self._programs.division.join(self._state, self._fixed[1])
+        state = self._programs.division.join(self._state, self._fixed[1])
+        return replace(state, emitter=state.emitter.unpacked())
 
     @property
     def metrics(self) -> Metrics:
         """At this very moment, which may be within a round."""
-        return self._programs.metrics(self._state, self._fixed)
+        return self._programs.division.join(self._state, self._fixed[1]).reported.metrics
 
-    def rows(self) -> list[Metrics]:
-        """The metrics after every iteration since this was last asked for: parts, each with an axis of iterations."""
+    def rows(self) -> Standing:
+        """What the metrics follow from, after every iteration since this was last asked for."""
         self._settle()
         rows, self._rows = self._rows, []
-        return rows
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *rows)
 
     def _completed(self, standing: Standing) -> None:
         """One more iteration has ended so."""
         self.iteration += 1
         self._standings.append(standing)
-        if len(self._standings) == ROWS:
+        if len(self._standings) == MANY:
             self._settle()
 
     def _settle(self) -> None:
-        """Many rows become metrics at once. There are always as many, so that one program does it."""
-        count = len(self._standings)
-        if count:
-            stacked = jax.tree.map(lambda *leaves: filled(np.stack(leaves), ROWS), *self._standings)
-            metrics = jax.device_get(self._programs.rows(self._state, self._fixed, stacked))
-            self._rows.append(jax.tree.map(lambda values: values[:count], metrics))
+        """Many arrays become one: each takes more memory than the words in it."""
+        if self._standings:
+            self._rows.append(jax.tree.map(lambda *words: np.stack(words), *self._standings))
             self._standings = []
 
 
@@ -100,8 +100,6 @@ class Programs:
     def __init__(self, form: Any, division: Division) -> None:
         self.form, self.division = form, division
         self.copy = self.reading(lambda search, state: state)
-        self.metrics = self.reading(lambda search, state: state.archive.metrics)
-        self.rows = self.reading(lambda search, state, standings: jax.vmap(state.archive.metrics_of)(standings))
         self.ask_initial, self.tell_initial = self.reading(Search.ask_initial), self.writing(_tell_initial)
 
     def reading(self, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,20 +109,23 @@ class Programs:
             return step(*self._given(state, fixed), *operands)
 
         program.__name__ = step.__name__
-        return jax.jit(program)
+        return jax.jit(program, compiler_options=in_order())
 
     def writing(self, step: Callable[..., tuple[SearchState, Any]]) -> Callable[..., Any]:
         """The same for one that returns a new state, whose buffers become those of the old one, and more."""
 
         def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
             new, more = step(*self._given(state, fixed), *operands)
-            return self.division.divide(replace(new, tally=new.tally.carried()))[0], more
+            new = replace(new, emitter=Packed.of(new.emitter), tally=new.tally.carried())
+            return self.division.divide(new)[0], more
 
         program.__name__ = step.__name__
-        return jax.jit(program, donate_argnums=0)
+        return jax.jit(program, donate_argnums=0, compiler_options=in_order())
 
     def _given(self, state: list[Array], fixed: tuple[list[Array], list[Array]]) -> tuple[Search, SearchState]:
-        return jax.tree.unflatten(self.form, fixed[0]), self.division.join(state, fixed[1])
+        given = self.division.join(state, fixed[1])
+        opened = replace(given, emitter=given.emitter.unpacked(given.iteration >= 0))
+        return jax.tree.unflatten(self.form, fixed[0]), opened
 
 
 def _tell_initial(

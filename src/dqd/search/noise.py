@@ -21,7 +21,7 @@ LARGEST_COUNTED = 256 * 2**20  # bytes on a GPU, which makes many numbers as fas
 
 def block_length(search: Search, state: SearchState, seeds: int = 1, counted: int = 0) -> int:
     """Iterations of a block: fewer where an iteration needs many numbers. `counted` is how many are known to come."""
-    longest, largest = (counted, LARGEST_COUNTED) if counted else (LENGTHS[1], LARGEST)
+    longest, largest = (counted, LARGEST_COUNTED) if counted else (LENGTHS[0], LARGEST)
     noise = jax.eval_shape(search.noise, state, 1)
     size = seeds * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
     return next(length for length in LENGTHS if length <= longest and (length * size <= largest or length == 1))

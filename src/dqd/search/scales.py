@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from dqd.archives.archive import Archive
+from dqd.archives.cells import Cells
 from dqd.console import saying
 from dqd.domains.rows import named, parallel_rows
 from dqd.domains.survey import Ask, Survey
@@ -38,15 +40,16 @@ class Scales:
             names.append(INITIAL)
         return Scales(search, tuple(names))
 
-    def choosing(self, x0: Any, tessellation: Tessellation) -> Generator[Ask, Evaluation, dict[str, float]]:
+    def choosing(self, x0: Any, searched: Archive | Tessellation) -> Generator[Ask, Evaluation, dict[str, float]]:
         """Asks for evaluations until all is chosen."""
+        cells = searched if isinstance(searched, Tessellation) else _cells(searched)
         bounds = None if self.search.bounds is None else tuple(np.asarray(side) for side in self.search.bounds)
-        survey = Survey(np.asarray(x0), tessellation, cast("tuple[Any, Any] | None", bounds))
+        survey = Survey(np.asarray(x0), cells, cast("tuple[Any, Any] | None", bounds))
         chosen: dict[str, float] = {}
         for name in self.names:
             along = "solutions" if name == INITIAL else cast("Along", name)
-            known = chosen.get(along)
-            chosen[name] = (yield from survey.sigma(along)) if known is None else known
+            known, find = chosen.get(along), survey.slope() if along == "objective" else survey.sigma(along)
+            chosen[name] = (yield from find) if known is None else known
         _warn(survey.jacobians)
         return chosen
 
@@ -69,13 +72,26 @@ class Scales:
         return found if len(found) == len(self.names) and all(number > 0 for number in found.values()) else None
 
 
+def _cells(archive: Archive) -> Tessellation:
+    """Those that a step should cross: of the archive that is searched in, or else of the one beside it."""
+    for competition in (archive.competition, archive.reported.competition):
+        if isinstance(competition, Cells):
+            return competition.tessellation
+    raise ValueError(
+        f"sigma: dqd.{type(archive.competition).__name__} has no cells for steps to cross, so none can be chosen; give "
+        "it a number, such as dqd.cma_mega(sigma=0.5), or give a result_archive"
+    )
+
+
 def say_chosen(numbers: Chosen) -> None:
     """One line that names what was chosen."""
     words = [
         f"initial_sigma = {number:.3g}" if name == INITIAL else f"sigma = {number:.3g} along {name}"
         for name, number in numbers.items()
+        if name != "objective"
     ]
-    saying.say(f"dqd: chosen {', '.join(words)}: steps from x0 that cross some cells of the grid")
+    if words:
+        saying.say(f"dqd: chosen {', '.join(words)}: steps from x0 that cross some cells of the grid")
 
 
 def _warn(jacobians: list[np.ndarray]) -> None:

@@ -21,14 +21,17 @@ from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
-from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace
+from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
 
 # What of a state no search ever changes.
 FIXED = (
     ".key",
     ".x0",
-    *(f".archive.{name}" for name in ("tessellation", "learning_rate", "minimum", "qd_score_offset")),
+    *(
+        f"{archive}.{name}"
+        for archive in (".archive", ".archive.results")
+        for name in ("qd_score_offset", *(f"competition.{its}" for its in ("tessellation", "learning_rate", "minimum")))
+    ),
 )
 
 
@@ -42,6 +45,11 @@ class SearchState:
     x0: Array  # (n,)
     iteration: Array  # iterations completed
     tally: Tally
+
+    @property
+    def reported(self) -> Archive:
+        """The archive whose metrics are told."""
+        return self.archive.reported
 
 
 @pytree
@@ -135,7 +143,7 @@ class Search:
     initial_sigma: float = 1.0
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
-        x0, k = self._inside(x0), archive.tessellation.num_measures
+        x0, k = self._inside(x0), archive.num_measures
         ignored = not getattr(self.emitter, "follows_measures", True)
         tally = Tally.zero([False, *[ignored] * k])
         emitter = self.emitter.init(x0, k, self.bounds)
@@ -158,7 +166,7 @@ class Search:
     def noise(self, state: SearchState, iteration: Array) -> PyTree:
         """The random numbers of one iteration; the first has number 1."""
         key = jax.random.fold_in(state.key, iteration)
-        noise = self.emitter.noise(key, state.x0.size, state.archive.tessellation.num_measures)
+        noise = self.emitter.noise(key, state.x0.size, state.archive.num_measures)
         reals = jnp.floating
         return jax.tree.map(lambda x: x.astype(state.x0.dtype) if jnp.issubdtype(x.dtype, reals) else x, noise)
 
@@ -183,14 +191,15 @@ class Search:
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
-        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, result)
+        told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
+        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, told)
         tally = _counted(state, result, evaluation)
         return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
 
     def step(self, state: SearchState, domain: Domain, noise: Any) -> SearchState:
         """One iteration around a domain, whose evaluations JAX can trace."""
         points = self.ask_dqd(state, noise)
-        evaluation = no_evaluation(state.archive.tessellation, state.x0)
+        evaluation = no_evaluation(state.archive.num_measures, state.x0)
         if self.emitter.num_points:
             evaluation = apart(_always(state), domain.evaluate_with_jacobian, points.solutions)
             evaluation = evaluation.astype(state.x0.dtype)
@@ -213,31 +222,27 @@ class Search:
 
 def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, points: Points | None = None) -> Tally:
     """A batch has been judged; of points, only those that were wanted count."""
-    finite = result.cell < state.archive.num_cells
-    wanted = jnp.ones_like(finite) if points is None else points.mask
-    count, steep = _sum(wanted), state.tally.steep
-    gradients, lost, infeasible, further = [jnp.zeros((), jnp.int32)] * 4
+    finite, tally = result.cell < state.archive.num_cells, state.tally
+    none = jnp.zeros_like(finite)
+    wanted = ~none if points is None else points.mask
+    gradients = lost = infeasible = none
     if points is not None and evaluation.jacobian is not None:
-        gradients, largest = count, jnp.max(jnp.abs(evaluation.jacobian), axis=-1)  # of each row; NaN if there is one
-        lost = _sum(wanted & finite & ~jnp.all(jnp.isfinite(largest), axis=-1))
-        steep = steep | jnp.any(wanted[:, None] & (largest != 0), axis=0)
+        gradients = wanted
+        lost = wanted & finite & ~jnp.all(all_finite(evaluation.jacobian), axis=-1)
+        steep = wanted[:, None] & jnp.any(evaluation.jacobian != 0, axis=-1)
+        tally = replace(tally, steep=tally.steep | jnp.any(steep, axis=0))
     if evaluation.feasible is not None:
-        infeasible = _sum(wanted & ~evaluation.feasible)
-    if evaluation.evaluations is not None:
-        further = jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32)
-    tally = replace(state.tally, steep=steep)
-    return tally.plus(count, gradients, lost, _sum(finite), _sum(result.outside), infeasible, further)
-
-
-def _sum(mask: Array) -> Array:
-    return jnp.sum(mask, dtype=jnp.int32)
+        infeasible = wanted & ~evaluation.feasible
+    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible]))
+    if evaluation.evaluations is None:
+        return tally.plus(*counts)
+    return tally.plus(*counts, jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32))
 
 
 def _always(state: SearchState) -> Array:
     return state.iteration >= 0  # true, but not for the compiler
 
 
-def no_evaluation(tessellation: Tessellation, x0: Array) -> Evaluation:
+def no_evaluation(k: int, x0: Array) -> Evaluation:
     """What is known of zero points."""
-    k = tessellation.num_measures
     return Evaluation(jnp.zeros(0, x0.dtype), jnp.zeros((0, k), x0.dtype), jnp.zeros((0, 1 + k, x0.size), x0.dtype))

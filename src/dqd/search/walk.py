@@ -16,8 +16,9 @@ from jax import Array
 from dqd.archives.metrics import Standing
 from dqd.search.motion import Division, Motion, Programs
 from dqd.search.noise import at, block_length, draw
+from dqd.search.packing import Packed
 from dqd.search.search import Search, SearchState
-from dqd.types import Evaluation, Points, Proposal, PyTree
+from dqd.types import Evaluation, Points, Proposal, PyTree, replace
 
 init = jax.jit(Search.init, donate_argnames="archive")
 
@@ -112,15 +113,17 @@ def _tell_dqd(
     search: Search, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
 ) -> tuple[SearchState, Proposal]:
     state = search.tell_dqd(state, points, evaluation)
-    return search.ask(state, points, evaluation, _next(search, state, noise))
+    state, proposal = search.ask(state, points, evaluation, _next(search, state, noise))
+    return state, replace(proposal, drawn=Packed.of(proposal.drawn))
 
 
 def _tell(
     search: Search, state: SearchState, proposal: Proposal, evaluation: Evaluation, noise: Any
 ) -> tuple[SearchState, tuple[Standing, Points]]:
     """With the points of the next iteration, whose random numbers these are."""
+    proposal = replace(proposal, drawn=proposal.drawn.unpacked(state.iteration >= 0))
     state = search.tell(state, proposal, evaluation)
-    return state, (state.archive.standing, search.ask_dqd(state, _next(search, state, noise)))
+    return state, (state.reported.standing, search.ask_dqd(state, _next(search, state, noise)))
 
 
 def spread(evaluation: Evaluation, mask: np.ndarray) -> Evaluation:

@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array
 
 from dqd.strategies.decomposition import Decomposition, refresh
+from dqd.strategies.ranks import effective, flat, largest, recombination
 from dqd.types import matmul, pytree, replace, static
 
 
@@ -63,7 +64,7 @@ class CMAES:
     def gap(self, d: int) -> float:
         """Evaluations between decompositions: 0.5 lambda / (d (c1 + cmu)), constants at mu = lambda / 2."""
         weights = recombination(self.population // 2, self.population, np.float64)
-        c1, cmu = _rates(number(1 / (weights * weights).sum()), d)
+        c1, cmu = _rates(effective(weights), d)
         return 0.5 * self.population / (d * (c1 + cmu))
 
     def init(self, mean: Array) -> CMAESState:
@@ -125,7 +126,7 @@ class CMAES:
         # Constants, table 1.
         d = state.mean.size
         by_rank = recombination(parents, self.population, state.mean.dtype)
-        mueff = number(1 / (by_rank * by_rank).sum())
+        mueff = effective(by_rank)
         cc = (4 + mueff / d) / (d + 4 + 2 * mueff / d)
         cs = (mueff + 2) / (d + mueff + 5)
         c1, cmu = _rates(mueff, d)
@@ -176,28 +177,14 @@ class CMAES:
 
     def stop(self, state: CMAESState, ranks: Array, value: Array) -> Array:
         """Condition number above 1e14, step size below 1e-11, values flat; by the lazily updated decomposition."""
-        eigenvalues = state.decomposition.eigenvalues
-        best = jnp.sum(jnp.where(ranks == 0, value, 0))
-        worst = jnp.sum(jnp.where(ranks == self.population - 1, value, 0))
+        roots = state.decomposition.roots
         return jnp.stack(
             [
-                jnp.max(eigenvalues) / jnp.min(eigenvalues) > 1e14,
-                state.sigma * jnp.sqrt(jnp.max(eigenvalues)) < 1e-11,
-                jnp.abs(best - worst) < 1e-12,
+                roots.largest > 1e14 * roots.smallest,
+                state.sigma * jnp.sqrt(roots.largest) < 1e-11,
+                flat(ranks, value),
             ]
         )
-
-
-def recombination(parents: Array | int, population: int, dtype: Any) -> Any:
-    """Recombination weights from best to worst, eq. 49 (positive part). Constants if the number of parents is one."""
-    rank = np.arange(population)
-    raw: Any
-    if isinstance(parents, int):
-        raw = np.where(rank < max(parents, 1), np.log(max(parents, 1) + 0.5) - np.log(rank + 1.0), 0)
-    else:
-        counted = jnp.maximum(parents, 1).astype(dtype)
-        raw = jnp.where(rank < counted, jnp.log(counted + 0.5) - np.log(rank + 1.0).astype(dtype), 0)
-    return raw / raw.sum()
 
 
 def _rates(mueff: Any, d: int) -> tuple[Any, Any]:
@@ -205,12 +192,3 @@ def _rates(mueff: Any, d: int) -> tuple[Any, Any]:
     c1 = 2 / ((d + 1.3) ** 2 + mueff)
     cmu = 2 * (mueff - 2 + 1 / mueff) / ((d + 2) ** 2 + mueff)
     return c1, -largest(c1 - 1, -cmu)  # the smaller of 1 - c1 and cmu
-
-
-def largest(a: Any, b: Any) -> Any:
-    return jnp.maximum(a, b) if isinstance(b, Array) else max(a, b)
-
-
-def number(value: Any) -> Any:
-    """NumPy's scalars as plain floats, which never widen a float32 computation."""
-    return value if isinstance(value, Array) else float(value)

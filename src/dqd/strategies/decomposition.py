@@ -1,8 +1,9 @@
-"""The eigen-decomposition C = B D B^T of a covariance, refreshed only when it is due.
+"""The square root of a covariance, refreshed only when it is due.
 
 Small matrices are always recomputed and the result selected: cheaper than a branch. Large ones are recomputed in a loop
 over those that are due, which runs no round when none is. That also holds under `vmap`, where a `cond` would compute
-both branches for everybody: a custom rule gathers the batch into one loop.
+both branches for everybody: a custom rule gathers the batch into one loop. A CPU takes them one by one, a GPU as many
+at once as its products need to be quick.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import jax.numpy as jnp
 from jax import Array
 from jax.custom_batching import custom_vmap
 
-from dqd.strategies.eigen import eigh
+from dqd.strategies.roots import Roots, roots
 from dqd.types import matmul, pytree, replace, select
 
 SMALL = 16  # up to here a decomposition costs less than deciding whether to make it
+BLOCK = {"cpu": 1, "gpu": 128}  # matrices of one round
 
 
 @pytree
@@ -23,48 +25,45 @@ class Decomposition:
     """Last decomposed covariance. While `is_identity` holds, the matrices are stale and stand for the identity."""
 
     covariance: Array  # (d, d)
-    basis: Array  # (d, d) eigenvectors in columns
-    eigenvalues: Array  # (d,)
+    roots: Roots
     is_identity: Array  # ()
 
     @staticmethod
     def identity(d: int, dtype: jnp.dtype) -> Decomposition:
-        return Decomposition(jnp.eye(d, dtype=dtype), jnp.eye(d, dtype=dtype), jnp.ones(d, dtype), jnp.array(True))
+        eye, one = jnp.eye(d, dtype=dtype), jnp.ones((), dtype)
+        return Decomposition(eye, Roots(eye, eye, one, one), jnp.array(True))
 
     def forget(self, when: Array) -> Decomposition:
-        return replace(self, eigenvalues=jnp.where(when, 1, self.eigenvalues), is_identity=self.is_identity | when)
+        one = {name: jnp.where(when, 1, getattr(self.roots, name)) for name in ("smallest", "largest")}
+        return replace(self, roots=replace(self.roots, **one), is_identity=self.is_identity | when)
 
     def color(self, z: Array) -> Array:
-        """C^(1/2) z = B D^(1/2) B^T z for each row of z.
+        """C^(1/2) z for each row of z.
 
-        The last factor turns z back: it leaves the distribution as it is, and makes a sample depend on C alone, not on
-        the signs, order or, where eigenvalues are equal, the choice of eigenvectors, which round-off decides.
+        The symmetric root makes a sample depend on C alone, not on the signs, order or, where eigenvalues are equal,
+        the choice of eigenvectors, which round-off decides.
         """
-        return self._unless_identity(
-            lambda rows: matmul(matmul(rows, self.basis) * jnp.sqrt(self.eigenvalues), self.basis.T), z
-        )
+        return self._unless_identity(lambda rows: matmul(rows, self.roots.root), z)
 
     def whiten(self, y: Array) -> Array:
-        """C^(-1/2) y = B D^(-1/2) B^T y."""
-        return self._unless_identity(
-            lambda v: matmul(self.basis, matmul(self.basis.T, v) / jnp.sqrt(self.eigenvalues)), y
-        )
+        """C^(-1/2) y."""
+        return self._unless_identity(lambda v: matmul(self.roots.inverse, v), y)
 
     def _unless_identity(self, transform, x: Array) -> Array:  # type: ignore[no-untyped-def]
-        if self.eigenvalues.size <= SMALL:
+        if self.covariance.shape[-1] <= SMALL:
             return jnp.where(self.is_identity, x, transform(x))
         return jax.lax.cond(self.is_identity, lambda x: x, transform, x)
 
     def merged(self, decay: Array, rows: Array, weights: Array) -> Array:
         """decay * C + sum_r weight_r row_r row_r^T."""
-        base = jnp.where(self.is_identity, jnp.eye(self.eigenvalues.size, dtype=rows.dtype), self.covariance)
+        base = jnp.where(self.is_identity, jnp.eye(self.covariance.shape[-1], dtype=rows.dtype), self.covariance)
         rows = jnp.where(weights[:, None] > 0, rows, 0)  # a row without weight may hold anything, even NaN
         return decay * base + matmul(rows.T * weights, rows)
 
 
 def refresh(due: Array, old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
     """Merge the rows into the covariance and decompose it anew, if that is due."""
-    if old.eigenvalues.size <= SMALL:
+    if old.covariance.shape[-1] <= SMALL:
         return select(due, _decomposed(old, decay, rows, weights), old)
     lift = jax.tree.map(lambda leaf: leaf[None], (due, old, decay, rows, weights))
     return jax.tree.map(lambda leaf: leaf[0], _refresh_due(*lift))
@@ -72,23 +71,23 @@ def refresh(due: Array, old: Decomposition, decay: Array, rows: Array, weights: 
 
 def _decomposed(old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
     covariance = old.merged(decay, rows, weights)
-    eigenvalues, basis = eigh(covariance)
-    # Round-off can push the smallest eigenvalue of an ill-conditioned C below zero; the stop test then sees it.
-    eigenvalues = jnp.maximum(eigenvalues, jnp.finfo(eigenvalues.dtype).tiny)
-    return Decomposition(covariance, basis, eigenvalues, jnp.array(False))
+    return Decomposition(covariance, roots(covariance), jnp.array(False))
 
 
 @custom_vmap
 def _refresh_due(due: Array, old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
-    """The same for a batch along axis 0, one after the other, visiting only members that are due."""
+    """The same for a batch along axis 0, a block after the other, visiting only members that are due."""
+    block = min(BLOCK["cpu" if jax.default_backend() == "cpu" else "gpu"], due.size)
 
     def visit(carry: tuple[Array, Decomposition]) -> tuple[Array, Decomposition]:
         # The barrier ties everything to the loop's state: XLA would hoist the matrix product and always compute it.
         due, decompositions, *terms = jax.lax.optimization_barrier((*carry, decay, rows, weights))
-        i = jnp.argmax(due)
-        one = jax.tree.map(lambda leaf: leaf[i], (decompositions, *terms))
-        fresh = _decomposed(*one)
-        return due.at[i].set(False), jax.tree.map(lambda all, new: all.at[i].set(new), decompositions, fresh)
+        is_due, members = jax.lax.top_k(due.astype(jnp.int32), block)  # the first of them
+        some = jax.tree.map(lambda leaf: leaf[members], (decompositions, *terms))
+        fresh = jax.vmap(_decomposed)(*some)
+        place = jnp.where(is_due > 0, members, due.size)  # beyond the last: dropped
+        done = jax.tree.map(lambda all, new: all.at[place].set(new, mode="drop"), decompositions, fresh)
+        return due.at[place].set(False, mode="drop"), done
 
     return jax.lax.while_loop(lambda carry: jnp.any(carry[0]), visit, (due, old))[1]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.strategies.cma_es import largest, number, recombination
+from dqd.strategies.ranks import effective, flat, largest, recombination
 from dqd.types import matmul, pytree, replace, select, static
 
 
@@ -57,7 +57,7 @@ class SepCMAES:
         """Learn from points (lambda, d) by their ranks (0 is best), using the first `parents`; from 0 nothing."""
         d = state.mean.size
         by_rank = recombination(parents, self.population, state.mean.dtype)
-        mueff = number(1 / (by_rank * by_rank).sum())
+        mueff = effective(by_rank)
         cc = (1 + 1 / d + mueff / d) / (d**0.5 + 1 / d + 2 * mueff / d)
         cs = (mueff + 2) / (d + mueff + 5)
         c1 = 1 / (d + 2 * d**0.5 + mueff / d)
@@ -85,12 +85,10 @@ class SepCMAES:
 
     def stop(self, state: SepCMAESState, ranks: Array, value: Array) -> Array:
         """Condition number above 1e14, step size below 1e-11, values flat."""
-        best = jnp.sum(jnp.where(ranks == 0, value, 0))
-        worst = jnp.sum(jnp.where(ranks == self.population - 1, value, 0))
         return jnp.stack(
             [
                 jnp.max(state.variances) / jnp.min(state.variances) > 1e14,
                 state.sigma * jnp.sqrt(jnp.max(state.variances)) < 1e-11,
-                jnp.abs(best - worst) < 1e-12,
+                flat(ranks, value),
             ]
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from dqd.tessellations.buckets import Buckets
 from dqd.tessellations.k_means import k_means
-from dqd.tessellations.nearest import squares
+from dqd.tessellations.nearest import least, squares
 from dqd.tessellations.products import Products
 from dqd.tessellations.tessellation import A, Raster, floating
 
@@ -105,6 +105,27 @@ class CVT:
     def centers(self) -> np.ndarray:
         """The centroids, (num_cells, k)."""
         return np.asarray(self.centroids)
+
+    def middles(self, cells: A) -> A:
+        """The centroid of each of some cells (...) -> (..., k), for NumPy and for JAX."""
+        return cells.__array_namespace__().asarray(self.centroids)[cells]  # type: ignore[attr-defined]
+
+    def near(self, measures: A, count: int) -> tuple[A, A]:
+        """The cells whose centroids are nearest to each row of measures (..., k), its own first, and these centroids.
+
+        >>> CVT([[0.0], [1.0], [3.0]]).near(np.array([1.8]), 2)[0].tolist()
+        [1, 2]
+        """
+        xp, rows = floating(measures)
+        centroids = xp.asarray(self.centroids, rows.dtype)
+        cells = least(xp, squares(rows, centroids), min(count, self.num_cells))
+        return cells, centroids[cells]
+
+    def widths(self, measures: A) -> A:
+        """How far a cell extends along every measure, (k,): on average."""
+        xp, rows = floating(measures)
+        extent = xp.asarray(self.upper, rows.dtype) - xp.asarray(self.lower, rows.dtype)
+        return extent / self.num_cells ** (1 / self.num_measures)
 
     def misplaced(self, cell: np.ndarray, measures: np.ndarray) -> np.ndarray:
         """Rows to which another centroid is nearer, up to rounding. Of very many rows only some are looked at."""

@@ -109,6 +109,13 @@ class Grid:
         xp, real, lower, upper = self._real(measures)
         return (upper - lower) / xp.asarray(self.shape, real.dtype)
 
+    def middles(self, cells: A) -> A:
+        """The middle of each of some cells (...) -> (..., k), for NumPy and for JAX."""
+        xp = cells.__array_namespace__()  # type: ignore[attr-defined]
+        position = xp.stack(xp.unravel_index(cells, self.shape), axis=-1)
+        lower, upper = xp.asarray(self.lower), xp.asarray(self.upper)
+        return lower + (position + 0.5) * ((upper - lower) / xp.asarray(self.shape))
+
     def _real(self, measures: Any) -> tuple[Any, Any, Any, Any]:
         """NumPy or JAX, whosever the measures are; the measures and both edges in one floating type."""
         xp, measures = floating(measures)

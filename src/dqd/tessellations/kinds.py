@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 from dqd.inputs.names import lacking
 from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
+from dqd.tessellations.scattered import Scattered
 from dqd.tessellations.tessellation import Tessellation
 
 T = TypeVar("T", bound=Tessellation)
-BUILT_IN: dict[str, type[Tessellation]] = {Grid.kind: Grid, CVT.kind: CVT}
+BUILT_IN: dict[str, type[Tessellation]] = {Grid.kind: Grid, CVT.kind: CVT, Scattered.kind: Scattered}
 KINDS = dict(BUILT_IN)
 
 
@@ -41,7 +42,9 @@ def check_tessellation(thing: Any) -> None:
     """Raise TypeError unless the thing is a tessellation, and one that can be read back from a file."""
     named = f"the class {thing.__name__}" if isinstance(thing, type) else type(thing).__name__
     if isinstance(thing, type) or not isinstance(thing, Tessellation):
-        raise TypeError(f"tessellation: expected a dqd.Grid or dqd.CVT, got {named}{lacking(thing, Tessellation)}")
+        raise TypeError(
+            f"tessellation: expected cells such as a dqd.Grid or dqd.CVT, got {named}{lacking(thing, Tessellation)}"
+        )
     if thing.kind not in KINDS:
         raise TypeError(
             f"tessellation: files would not know {named}; decorate the class with @dqd.tessellations.register"

@@ -26,6 +26,13 @@ def first_least(xp: Any, values: Any) -> Any:
     return xp.min(places, axis=1)
 
 
+def least(xp: Any, values: Any, count: int) -> Any:
+    """The places of the `count` least of values (..., m), the least first, of equal ones the first: (..., count)."""
+    if xp is np:
+        return np.argsort(values, axis=-1, kind="stable")[..., :count].astype(np.int32)
+    return sys.modules["jax"].lax.top_k(-values, count)[1]
+
+
 def directly(xp: Any, rows: Any, points: Any) -> Any:
     """The number of the point (m, k) nearest to each row (b, k), int32."""
     return first_least(xp, squares(rows, points))

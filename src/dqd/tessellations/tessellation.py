@@ -13,7 +13,7 @@ A = TypeVar("A")  # an array, NumPy's or JAX's
 class Raster(NamedTuple):
     """Measure space as pixels, for figures: measure 0 to the right, measure 1 upward."""
 
-    cells: np.ndarray  # (rows, columns) the cell that each pixel shows, row 0 at the bottom
+    cells: np.ndarray  # (rows, columns) the cell that each pixel shows, row 0 at the bottom; -1: none
     extent: tuple[float, float, float, float]  # left, right, bottom, top
 
 

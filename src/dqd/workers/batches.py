@@ -66,7 +66,7 @@ class Evaluations:
         """Solutions (b, n) of one iteration, points with their jacobians; NaN where one was skipped."""
         if self._share(solutions, phase):
             return self.shared[phase]
-        solutions = np.array(solutions)
+        solutions = np.asarray(solutions)
 
         def each(rows: np.ndarray, jacobian: bool) -> Outputs:
             return self._evaluated(Batch(rows, iteration, phase, jacobian))
@@ -75,16 +75,20 @@ class Evaluations:
             found: Any = each(solutions, phase == "points")
         else:
             found = self.sampled.answered(solutions, phase == "points", each, self.bounds)
-        return Evaluation(**nested(found)).astype(solutions.dtype)
+        exact = {name: part if name in EXTRAS else np.asarray(part, solutions.dtype) for name, part in found.items()}
+        return Evaluation(**nested(exact))
 
     def _evaluated(self, batch: Batch) -> Outputs:
-        """Every row evaluated once."""
+        """Every row evaluated once, in arrays that nobody else has."""
         shapes, count = self.shapes(batch, slice(None)), len(batch.solutions)
         dtype = batch.solutions.dtype if self.sampled is None else np.float64  # means and differences want all digits
-        arrays = {name: np.full(shape, np.nan, dtype) for name, shape in shapes.items()}
         size = self.workers.rows_per_call or max(count, 1)
         pieces = [slice(start, min(start + size, count)) for start in range(0, count, size)]
-        for piece, outcome in zip(pieces, self._gather(batch, pieces), strict=True):
+        outcomes = self._gather(batch, pieces)
+        if len(outcomes) == 1 and not isinstance(outcomes[0], Exception):
+            return {name: np.array(part, dtype if name in shapes else None) for name, part in outcomes[0].items()}
+        arrays = {name: np.full(shape, np.nan, dtype) for name, shape in shapes.items()}
+        for piece, outcome in zip(pieces, outcomes, strict=True):
             for part, outputs in self.settled(batch, piece, outcome):
                 for name, output in outputs.items():
                     if name not in arrays:

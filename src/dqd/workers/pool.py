@@ -69,7 +69,8 @@ class Pool:
 
     def wait(self, tasks: Sequence[Task[T]], seconds: float | None) -> list[Task[T]]:
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        futures, ended = cast("Sequence[Future[T]]", tasks), set[Future[T]]()
+        futures = cast("Sequence[Future[T]]", tasks)
+        ended = {future for future in futures if future.done()}  # in this process all are
         while not ended and (left := deadline - time.monotonic()) > 0:
             ended = wait(futures, min(left, GLANCE), FIRST_COMPLETED).done
         return [task for task in tasks if task in ended]

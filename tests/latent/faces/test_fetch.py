@@ -116,27 +116,40 @@ def test_an_address_of_another_kind_is_not_read() -> None:
         packages.get("ftp://x.example/file")
 
 
-def test_missing_weights_say_how_to_get_them(tmp_path: Path) -> None:
+@pytest.fixture
+def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in the cache, which is empty."""
+    monkeypatch.setenv("DQD_MODELS", str(tmp_path))
+    (tmp_path / "faces").mkdir()
+    return tmp_path / "faces"
+
+
+def test_missing_weights_say_how_to_get_them(fetched: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"generator\.safetensors is missing: run `dqd fetch faces`"):
+        problem.build()
+    with pytest.raises(FileNotFoundError, match="is missing: `weights` names a folder that `dqd fetch faces`"):
         problem.build(weights=tmp_path)
 
 
-def test_a_missing_array_and_a_wrong_shape_are_named(tmp_path: Path) -> None:
+def test_a_missing_array_and_a_wrong_shape_are_named(fetched: Path, tmp_path: Path) -> None:
     shapes = {"a.weight": (2, 3), "b": (1,)}
-    save_file({"a.weight": np.zeros((2, 3), np.float32)}, tmp_path / "net.safetensors")
-    with pytest.raises(ValueError, match=r"missing: b; delete the folder and run `dqd fetch"):
-        face_files.read("net", shapes, tmp_path)
+    for folder in (fetched, tmp_path):
+        save_file({"a.weight": np.zeros((2, 3), np.float32)}, folder / "net.safetensors")
+    with pytest.raises(ValueError, match=rf"missing: b; delete {fetched} and run `dqd fetch"):
+        face_files.read("net", shapes)
+    with pytest.raises(ValueError, match=r"missing: b; .* was named by `weights`; its files are left as they are"):
+        face_files.read("net", shapes, tmp_path)  # never "delete": they are somebody's own
     save_file({"a.weight": np.zeros((3, 2), np.float32), "b": np.zeros(1, np.float32)}, tmp_path / "net.safetensors")
     with pytest.raises(ValueError, match=r"a\.weight \(expected \(2, 3\), got \(3, 2\)\)"):
         face_files.read("net", shapes, tmp_path)
 
 
-def test_a_truncated_file_of_weights_is_refused(tmp_path: Path) -> None:
-    save_file({"a": np.zeros(1000, np.float32)}, tmp_path / "net.safetensors")
-    whole = (tmp_path / "net.safetensors").read_bytes()
-    (tmp_path / "net.safetensors").write_bytes(whole[:-100])
-    with pytest.raises(ValueError, match="3,900 bytes of arrays; its header declares 4,000; delete the folder"):
-        face_files.read("net", {"a": (1000,)}, tmp_path)
+def test_a_truncated_file_of_weights_is_refused(fetched: Path) -> None:
+    save_file({"a": np.zeros(1000, np.float32)}, fetched / "net.safetensors")
+    whole = (fetched / "net.safetensors").read_bytes()
+    (fetched / "net.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(ValueError, match="3,900 bytes of arrays; its header declares 4,000; delete "):
+        face_files.read("net", {"a": (1000,)})
 
 
 @pytest.mark.parametrize(

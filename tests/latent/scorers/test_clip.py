@@ -9,6 +9,7 @@ from PIL import Image
 from dqd.latent.scorers import clip
 from dqd.latent.scorers.preprocess import DEVIATION, MEAN, as_the_paper, properly
 from dqd.latent.weights import clip_weights
+from dqd.types import replace
 
 torch = pytest.importorskip("torch", reason="parity needs PyTorch: pip install 'dqd[test]'")
 transformers = pytest.importorskip("transformers", reason="parity needs transformers: pip install 'dqd[test]'")
@@ -138,10 +139,14 @@ def scorer(dtype="float32", proper=False):
 
 def test_a_score_is_one_over_the_cosine():
     judge, pixels = scorer(), images(3, 40)
+    judge = replace(judge, texts=judge.texts * jnp.array([[1.0], [-1.0]]))  # one that fits, one that does not
     features = np.asarray(judge.tower(as_the_paper(jnp.asarray(pixels), 32)), np.float64)
     texts_ = np.asarray(judge.texts, np.float64)
     expected = np.linalg.norm(features, axis=1)[:, None] * np.linalg.norm(texts_, axis=1) / (features @ texts_.T)
-    np.testing.assert_allclose(judge.scores(jnp.asarray(pixels)), expected, rtol=1e-3)
+    expected = np.where(expected > 0, expected, np.inf)  # 1 / cos would turn round there
+    found = np.asarray(judge.scores(jnp.asarray(pixels)))
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    assert 0 < np.isinf(found).sum() < found.size
 
 
 @pytest.mark.parametrize("proper", [False, True])

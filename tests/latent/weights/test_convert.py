@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dqd.cli import app
-from dqd.latent.generators import stylegan2
+from dqd.latent.generators import stylegan, stylegan2
+from dqd.latent.problems.stylegan_clip import make_space
 from dqd.latent.weights import clip_weights, files, torch_child
 from dqd.latent.weights.convert import convert
 from dqd.safe import UnreadableError
@@ -58,6 +59,21 @@ def test_stylegan1(tmp_path, zipped):
     assert path.name == "generator.safetensors"
     assert files.metadata(path)["kind"] == "stylegan1"
     assert os.listdir(tmp_path / "weights") == [path.name]
+
+
+@pytest.mark.parametrize("prefix", ["g_synthesis.", ""])  # of the whole port's state dict, or of the network by itself
+def test_a_synthesis_network_comes_alone(tmp_path, prefix):
+    whole = checkpoints.stylegan1_state()
+    alone = {name: tensor for name, tensor in whole.items() if name.startswith("g_synthesis.")}
+    torch.save({prefix + name.removeprefix("g_synthesis."): part for name, part in alone.items()}, tmp_path / "s.pt")
+    (path,) = convert(tmp_path / "s.pt", tmp_path / "weights")
+    same(path, whole)
+    generator = stylegan.load(path)
+    assert (generator.mapping, generator.latent_shape) == (None, (512,))
+    assert make_space("w", generator).n == 512
+    for space in ("z", "p", "sphere"):
+        with pytest.raises(ValueError, match=f"space: '{space}' needs the mapping network.*choose w or w"):
+            make_space(space, generator)
 
 
 @pytest.mark.parametrize("noise", [True, False])
@@ -135,6 +151,7 @@ def damaged(folder):
     torch.save(missing, folder / "missing.pt")
     torch.save(state | {"g_mapping.dense3.weight": torch.zeros(512, 7)}, folder / "shape.pt")
     torch.save(state | {"g_mapping.dense9.weight": torch.zeros(2)}, folder / "extra.pt")
+    torch.save(state | {"g_synthesis.torgb.bias": torch.tensor([0.0, torch.nan, 1.0])}, folder / "diverged.pt")
     torch.save({"something": torch.zeros(3)}, folder / "other.pt")
     torch.save({"visual.class_embedding": torch.zeros(768)}, folder / "openai.pt")
     (folder / "short.pt").write_bytes((folder / "shape.pt").read_bytes()[:5000])
@@ -144,6 +161,7 @@ def damaged(folder):
         "missing.pt": "tensors missing: g_synthesis.torgb.bias",
         "shape.pt": r"g_mapping.dense3.weight \(expected \(512, 512\), got \(512, 7\)\)",
         "extra.pt": "tensors not expected: g_mapping.dense9.weight",
+        "diverged.pt": "NaN or infinity in g_synthesis.torgb.bias; the training diverged",
         "other.pt": "neither StyleGAN-1, StyleGAN2 nor CLIP",
         "openai.pt": "OpenAI's own file of a CLIP; bring the Hugging Face directory",
         "short.pt": "cut short or not a PyTorch checkpoint",
@@ -218,6 +236,9 @@ def test_weights_of_a_file_are_checked_before_use(tmp_path):
     path = files.write(tmp_path / "some.safetensors", {"a": np.ones((2, 3)), "b": np.ones(4)}, {})
     with pytest.raises(ValueError, match=r"missing: c; of another shape: a \(expected \(3, 2\).*not expected: b"):
         files.load(path, {"a": (3, 2), "c": ()})
+    wrong = files.write(tmp_path / "wrong.safetensors", {"a": np.ones(3), "b": np.array([1, np.inf])}, {})
+    with pytest.raises(ValueError, match=r"wrong\.safetensors: NaN or infinity in b;"):
+        files.load(wrong, {"a": (3,), "b": (2,)})
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(UnreadableError, match="72 bytes of arrays; its header declares 80"):
         files.load(path, {"a": (2, 3), "b": (4,)})

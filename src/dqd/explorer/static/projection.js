@@ -32,7 +32,7 @@ function ofRaster(archive, { raster, extent, cell }) {
   return {
     columns,
     rows,
-    rowOf: Int32Array.from(raster, (number) => rowOfCell[number]),
+    rowOf: Int32Array.from(raster, (number) => (number < 0 ? -1 : rowOfCell[number])),
     extent: Array.from(extent),
     squares: false,
   };

@@ -75,9 +75,9 @@ def _mean(images: Array) -> Array:
 
 @pytree
 class StyleGAN:
-    """The synthesis network and its mapping network."""
+    """The synthesis network and its mapping network, if that is there."""
 
-    mapping: MappingNetwork
+    mapping: MappingNetwork | None
     constant: Array  # (4, 4, c)
     first: Array  # kernel at 4 x 4
     upsampling: tuple[Array, ...]  # kernels of `phases`, from 8 x 8 on
@@ -142,10 +142,12 @@ def channels(resolution: int) -> dict[int, int]:
     return {size: min(512, 16_384 // size) for size in sizes(resolution)}
 
 
-def expected_shapes(channels: Mapping[int, int], latent: int = 512) -> files.Shapes:
+def expected_shapes(
+    channels: Mapping[int, int], latent: int = 512, mapping_layers: int = MAPPING_LAYERS
+) -> files.Shapes:
     """Names and shapes of the weights."""
     shapes: files.Shapes = {}
-    for i in range(MAPPING_LAYERS):
+    for i in range(mapping_layers):
         shapes |= {f"g_mapping.dense{i}.weight": (latent, latent), f"g_mapping.dense{i}.bias": (latent,)}
     before = 0
     for size, c in channels.items():
@@ -168,13 +170,17 @@ def expected_shapes(channels: Mapping[int, int], latent: int = 512) -> files.Sha
 
 
 def shapes_like(found: Mapping[str, tuple[int, ...]]) -> files.Shapes:
-    """The expected shapes of a network with as many blocks, channels and latent numbers as these weights say."""
+    """The expected shapes of a network with as many blocks, channels and latent numbers as these weights say.
+
+    A synthesis network may come alone: its own latents, W, need no mapping.
+    """
     pattern = re.compile(r"g_synthesis\.blocks\.(\d+)x\1\.epi1\.top_epi\.noise\.weight")
     by_size = {int(match[1]): found[name][0] for name in found if (match := pattern.fullmatch(name))}
-    latent = found.get("g_mapping.dense0.bias", (512,))[0]
     if not by_size:
         return expected_shapes(channels(1024))
-    return expected_shapes({size: by_size.get(size, 1) for size in sizes(max(by_size))}, latent)
+    latent = found.get("g_synthesis.blocks.4x4.epi1.style_mod.lin.weight", (0, 512))[-1]
+    layers = MAPPING_LAYERS if any(name.startswith("g_mapping.") for name in found) else 0
+    return expected_shapes({size: by_size.get(size, 1) for size in sizes(max(by_size))}, latent, layers)
 
 
 def load(path: str | os.PathLike[str], dtype: str = "float32") -> StyleGAN:
@@ -226,7 +232,9 @@ def from_tensors(tensors: files.Tensors, dtype: str = "float32") -> StyleGAN:
     )
 
 
-def _mapping(tensors: files.Tensors, dtype: jnp.dtype) -> MappingNetwork:
+def _mapping(tensors: files.Tensors, dtype: jnp.dtype) -> MappingNetwork | None:
+    if "g_mapping.dense0.weight" not in tensors:
+        return None
     weights = [tensors[f"g_mapping.dense{i}.weight"].T for i in range(MAPPING_LAYERS)]
     scale = [MAPPING_RATE * math.sqrt(2 / len(weight)) for weight in weights]
     return MappingNetwork(

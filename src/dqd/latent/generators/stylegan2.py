@@ -97,9 +97,9 @@ class ToRGB:
 
 @pytree
 class StyleGAN2:
-    """The synthesis network and its mapping network."""
+    """The synthesis network and its mapping network, if that is there."""
 
-    mapping: MappingNetwork
+    mapping: MappingNetwork | None
     constant: Array  # (4, 4, c)
     layers: tuple[Layer, ...]  # one at 4 x 4, then an upsampling and a plain one for every size
     to_rgb: tuple[ToRGB, ...]
@@ -212,7 +212,7 @@ def shapes_like(found: Mapping[str, tuple[int, ...]]) -> files.Shapes:
         return expected_shapes(channels(1024))
     by_size = {4 * 2**block: outputs.get(block, 1) for block in range(max(outputs) + 1)}
     mapping_layers = sum(re.fullmatch(r"style\.\d+\.bias", name) is not None for name in found)
-    return expected_shapes(by_size, found.get("style.1.bias", (512,))[0], max(mapping_layers, 1))
+    return expected_shapes(by_size, found.get("conv1.conv.modulation.weight", (0, 512))[-1], mapping_layers)
 
 
 def load(path: str | os.PathLike[str], dtype: str = "float32") -> StyleGAN2:
@@ -256,8 +256,10 @@ def from_tensors(tensors: files.Tensors, dtype: str = "float32") -> StyleGAN2:
     )
 
 
-def _mapping(tensors: files.Tensors, dtype: jnp.dtype) -> MappingNetwork:
+def _mapping(tensors: files.Tensors, dtype: jnp.dtype) -> MappingNetwork | None:
     count = sum(re.fullmatch(r"style\.\d+\.bias", name) is not None for name in tensors)
+    if not count:
+        return None
     weights = [tensors[f"style.{i}.weight"].T for i in range(1, count + 1)]
     return MappingNetwork(
         weights=tuple(jnp.asarray(weight * (MAPPING_RATE / math.sqrt(len(weight))), dtype) for weight in weights),

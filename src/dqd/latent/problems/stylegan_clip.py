@@ -165,6 +165,8 @@ def make_space(name: str, generator: Generator) -> Space:
         return Identity(size)
     if name == "w+":
         return Extended(generator.num_layers, size)
+    if generator.mapping is None:
+        raise ValueError(f"space: {name!r} needs the mapping network, which these weights do not hold; choose w or w+")
     if name == "p":
         z = jax.random.normal(jax.random.key(0), (SAMPLES, size))
         return Whitened.fit(generator.mapping(z), min(COMPONENTS, size))

@@ -140,7 +140,11 @@ class TextTower:
 
 @pytree
 class PromptScorer:
-    """For every prompt the paper's loss L = 1 / cos(image, text), smaller for a better match."""
+    """For every prompt the paper's loss L = 1 / cos(image, text), smaller for a better match.
+
+    Below cos = 0 the formula would turn round, and call the worst match the best. L grows without limit towards 0 from
+    above, so it is infinite there: such an image is not kept, and counted as not finite.
+    """
 
     tower: ImageTower
     texts: Array  # (number of prompts, f), of length 1
@@ -148,7 +152,8 @@ class PromptScorer:
     proper: bool = static(default=False)  # preprocessing
 
     def scores(self, images: Array) -> Array:
-        return 1 / self.cosines(images)
+        cosines = self.cosines(images)
+        return jnp.where(cosines > 0, 1 / cosines, jnp.inf)
 
     def cosines(self, images: Array) -> Array:
         """(b, 3, h, w) in [-1, 1] -> (b, number of prompts)"""

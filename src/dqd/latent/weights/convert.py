@@ -24,7 +24,7 @@ from dqd.latent.problems.stylegan_clip import CLIP_FILE, GENERATOR_FILE
 from dqd.latent.scorers.clip import ACTIVATIONS, HEAD_WIDTH
 from dqd.latent.scorers.tokenizer import find_merges, read_merges
 from dqd.latent.weights import clip_weights, files, nvidia, torch_child
-from dqd.safe import MAX_BYTES, load_json
+from dqd.safe import MAX_BYTES, load_json, load_safetensors
 from dqd.safe.files import opened
 
 MERGES_FILE = "merges.txt"
@@ -32,7 +32,7 @@ CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
 TIMEOUT = 900  # seconds for the child
 CHECKPOINTS = (b"PK", b"\x80")  # how a zip and a pickle begin
 SIGNATURES = {  # a tensor that only this kind has, in each of its ports
-    "stylegan1": ("g_synthesis.blocks.4x4.const",),
+    "stylegan1": ("g_synthesis.blocks.4x4.const", "blocks.4x4.const"),
     "stylegan2": ("conv1.conv.modulation.weight", nvidia.SIGNATURE),
     "clip": ("vision_model.embeddings.class_embedding",),
 }
@@ -103,8 +103,9 @@ def _only(found: files.Tensors, signatures: tuple[str, ...], where: Path) -> fil
 
 
 def _stylegan1(tensors: files.Tensors, where: Path) -> files.Tensors:
-    """Without a truncation's average, which the paper did not use."""
-    kept = {name: array for name, array in tensors.items() if not name.endswith("avg_latent")}
+    """Without a truncation's average, which the paper did not use. A synthesis network alone may have no prefix."""
+    prefix = "" if any(name.startswith("g_synthesis.") for name in tensors) else "g_synthesis."
+    kept = {prefix + name: array for name, array in tensors.items() if not name.endswith("avg_latent")}
     return _without_filters(kept, [1, 2, 1], 16, where)
 
 
@@ -167,11 +168,15 @@ def _activation(directory: Path) -> str:
 def _read(path: Path, trust: bool) -> files.Tensors:
     """Every tensor of a file in float32, whatever its kind."""
     if path.suffix == ".safetensors":
-        return files.load(path, files.shapes(path))
+        return _float32(path)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "tensors.safetensors"
         _run_child(path, target, trust)
-        return files.load(target, files.shapes(target))
+        return _float32(target)
+
+
+def _float32(path: Path) -> files.Tensors:
+    return {name: np.asarray(array, np.float32) for name, array in load_safetensors(path).items()}
 
 
 def _run_child(path: Path, target: Path, trust: bool) -> None:
@@ -213,4 +218,5 @@ def _write(
 ) -> Path:
     found = {name: tuple(array.shape) for name, array in tensors.items()}
     files.check(found, shapes_like(found), str(source))
+    files.check_finite(tensors, str(source))
     return files.write(target, tensors, {"format": "dqd", **about})

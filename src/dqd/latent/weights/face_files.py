@@ -56,11 +56,24 @@ def read(name: str, shapes: files.Shapes, source: Path | None = None) -> dict[st
     """The arrays of one network, float32, nested by the dots of their names; every one of them as expected."""
     path = (source or folder()) / f"{name}.safetensors"
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing: run `dqd fetch faces` once, or point DQD_MODELS to its copy")
+        raise FileNotFoundError(f"{path} is missing: {_how_to_get(source)}")
     try:
         return nested(files.load(path, shapes))
     except ValueError as error:
-        raise ValueError(f"{error}; delete the folder and run `dqd fetch faces`") from None
+        raise ValueError(f"{error}; {_how_to_mend(path, source)}") from None
+
+
+def _how_to_get(source: Path | None) -> str:
+    if source is None:
+        return "run `dqd fetch faces` once, or point DQD_MODELS to its copy"
+    return "`weights` names a folder that `dqd fetch faces` or its --half has filled"
+
+
+def _how_to_mend(path: Path, source: Path | None) -> str:
+    """Only what was fetched can be fetched again; weights of a user's own are his."""
+    if source is None:
+        return f"delete {path.parent} and run `dqd fetch faces`"
+    return f"{path.parent} was named by `weights`; its files are left as they are. Leave it out for those fetched"
 
 
 def nested(arrays: Mapping[str, Any]) -> dict[str, Any]:

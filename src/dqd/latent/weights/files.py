@@ -33,10 +33,12 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def load(path: str | os.PathLike[str], expected: Mapping[str, tuple[int, ...]]) -> Tensors:
-    """The tensors of a file in float32, after their names and shapes were found to be the expected ones."""
+    """The tensors of a file in float32, after their names and shapes were found to be the expected ones, and finite."""
     check(shapes(path), expected, str(path))
     found = load_safetensors(path)
-    return {name: np.asarray(found[name], np.float32) for name in expected}
+    tensors = {name: np.asarray(found[name], np.float32) for name in expected}
+    check_finite(tensors, str(path))
+    return tensors
 
 
 def check(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int, ...]], where: str) -> None:
@@ -52,6 +54,13 @@ def check(found: Mapping[str, tuple[int, ...]], expected: Mapping[str, tuple[int
     words = "; ".join(f"{what}: {_some(names)}" for what, names in problems if names)
     if words:
         raise ValueError(f"{where}: tensors {words}")
+
+
+def check_finite(tensors: Mapping[str, np.ndarray], where: str) -> None:
+    """Raise ValueError naming the tensors that hold NaN or infinity: of these every picture would be made."""
+    wrong = [name for name, array in tensors.items() if not np.isfinite(array).all()]
+    if wrong:
+        raise ValueError(f"{where}: NaN or infinity in {_some(wrong)}; the training diverged, or the file is damaged")
 
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], about: Mapping[str, str]) -> Path:

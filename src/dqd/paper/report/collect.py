@@ -35,6 +35,7 @@ class EntryData:
     label: str  # as the paper prints it
     variant: str
     resolution: int
+    cells: int  # around centroids, in place of a grid; 0: a grid
     n: int
     iterations: int
     precision: str
@@ -147,6 +148,7 @@ def _entry(source: Path, about: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         label=str(entry.get("label", entry["algorithm"])),
         variant=str(entry.get("variant", "base")),
         resolution=int(field("resolution")),
+        cells=int(entry.get("cells", 0)),
         n=int(field("n")),
         iterations=iterations,
         precision=str(field("precision")),

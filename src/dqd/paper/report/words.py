@@ -70,12 +70,16 @@ def _what(suite: SuiteData) -> str:
         f"- {done:,} trials of {asked:,} asked for: {_values(len(entry.trials) for entry in suite.entries)} per entry",
         f"- {_values(entry.iterations for entry in suite.entries)} iterations per trial",
         f"- solutions of {_values(entry.n for entry in suite.entries)} numbers, "
-        f"{_values(entry.resolution for entry in suite.entries)} cells per measure, "
+        f"{' and '.join(dict.fromkeys(_cells(entry) for entry in suite.entries))}, "
         f"{' and '.join(dict.fromkeys(entry.precision for entry in suite.entries))}",
         f"- on {suite.device}, {suite.seconds:,.0f} s"
         + (f", {suite.execution_seconds:,.0f} s of them execution" if suite.execution_seconds else ""),
     ]
     return "\n".join([*lines, *_repeated_seeds(suite.entries), *(f"- **{problem}**" for problem in suite.problems)])
+
+
+def _cells(entry: EntryData) -> str:
+    return f"{entry.cells:,} cells around centroids" if entry.cells else f"{entry.resolution:,} cells per measure"
 
 
 def _repeated_seeds(entries: Iterable[EntryData]) -> list[str]:

@@ -26,6 +26,7 @@ FIGURES_OF: dict[str, list[Callable[[SuiteData], Figure | None]]] = {
     "resolution": [archives_large],
     "precision": [near_optimum],
     "annealing": [curves, archives, cumulative],
+    "high-dimensional": [curves],
 }
 
 

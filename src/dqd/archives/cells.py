@@ -1,0 +1,113 @@
+"""Competition within cells: one elite for each, the best, as MAP-Elites has it.
+
+A batch is judged in its order, as if its candidates came one by one. The acceptance threshold of a cell is
+that of CMA-MAE (Fontaine & Nikolaidis 2023): it starts at `minimum` and moves by `learning_rate` towards every
+objective that beats it. `learning_rate=1, minimum=-inf` is MAP-Elites. The threshold decides what counts as progress;
+what is *stored* is always the best objective of the cell, so no elite ever worsens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.archives.competition import IMPROVED, NEW, REJECTED, Verdict, check_pytree, growth
+from dqd.archives.rivals import Rivals, rivals
+from dqd.archives.threshold import Threshold
+from dqd.compiler.unfused import once
+from dqd.tessellations.buckets import Buckets
+from dqd.tessellations.cvt import CVT
+from dqd.tessellations.grid import Grid
+from dqd.tessellations.products import Products
+from dqd.tessellations.tessellation import Tessellation
+from dqd.types import AddResult, pytree, register, replace
+
+if TYPE_CHECKING:
+    from dqd.archives.archive import Archive
+
+for _description in (Grid, CVT, Buckets, Products):
+    register(_description)
+
+
+@pytree
+class Cells:
+    """Those who lie in the same cell compete for it."""
+
+    tessellation: Tessellation
+    learning_rate: float = 1.0
+    minimum: float = float("-inf")
+    threshold: Array | None = (
+        None  # (cells,) acceptance threshold; None with learning rate 1, where the elite is the threshold
+    )
+    in_objectives = True
+    moving = False
+
+    @property
+    def num_cells(self) -> int:
+        return self.tessellation.num_cells
+
+    @property
+    def num_measures(self) -> int:
+        return self.tessellation.num_measures
+
+    @property
+    def new_first(self) -> bool:
+        return self.threshold is None
+
+    def begun(self, threshold: Threshold, dtype: jnp.dtype) -> Cells:
+        check_pytree(self.tessellation)
+        self.tessellation.check_precision(dtype)
+        rate, minimum = threshold.learning_rate, threshold.minimum
+        levels = None if rate == 1.0 else jnp.full(self.num_cells, minimum, dtype)
+        return replace(self, learning_rate=float(rate), minimum=float(minimum), threshold=levels)
+
+    def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
+        cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
+        objective = jnp.where(valid, objective, -jnp.inf)
+        stored = once(archive.objective.at[cell].get(mode="fill", fill_value=-jnp.inf))  # (b,)
+        among = rivals(cell)
+        met, left = self._thresholds(cell, objective, stored, among)
+
+        accepted = valid & (objective > met)
+        new = among.first(accepted) & jnp.isneginf(stored)
+        status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
+        value = jnp.where(jnp.isneginf(met), objective, objective - met)
+        winner = among.best(accepted & (objective > stored), objective)
+        return Verdict(
+            result=AddResult(status, value, cell, valid & self.tessellation.outside(measures)),
+            row=jnp.where(winner, cell, self.num_cells),
+            fresh=new,
+            gains=growth(winner, objective, stored, archive.qd_score_offset),
+            best=jnp.max(objective, initial=-jnp.inf),
+            learnt=left,
+        )
+
+    def _thresholds(self, cell: Array, objective: Array, stored: Array, among: Rivals) -> tuple[Array, Array]:
+        """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
+        if self.threshold is None:  # the running maximum
+            met = jnp.maximum(jnp.maximum(stored, self.minimum), among.highest_before(objective))
+            return met, jnp.maximum(met, objective)
+
+        def rise(threshold: Array) -> Array:  # t <- t + rate * max(f - t, 0)
+            return threshold + self.learning_rate * jnp.maximum(objective - threshold, 0)
+
+        before = once(self.threshold.at[cell].get(mode="fill", fill_value=0))  # 0 for invalid ones, never used
+        met = among.walk(before, rise)
+        return met, rise(met)
+
+    def after(self, verdict: Verdict) -> Cells:
+        if self.threshold is None:
+            return self
+        return replace(self, threshold=self.threshold.at[verdict.result.cell].max(verdict.learnt, mode="drop"))
+
+    def placing(self, archive: Archive) -> Tessellation:
+        return self.tessellation
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "grid": self.tessellation,
+            "archive_learning_rate": self.learning_rate,
+            "archive_minimum": self.minimum,
+        }

@@ -1,0 +1,54 @@
+"""Linear projections in which no two coordinates are alike, and the best that any search could reach on them.
+
+Coordinate i costs c_i max(|x_i - s_i| - r_i, 0)^2, and every measure is a weighted sum of a block of coordinates. So
+every cell splits into two problems: the least cost of a block whose weighted sum is the cell's measure. Without ripples
+the cost is convex, and pulling along the weights w finds it (Lagrange): of all blocks of one sum
+
+    x_i = s_i + sign(p w_i) r_i + p w_i / (2 c_i),   not beyond the box,
+
+for some pull p, costs least. Coordinates outside the box fold back to measures that cost less inside.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.benchmark.function import CELLS, Function, within
+from dqd.domains.linear_projection import LIMIT, clip
+
+PULLS = np.sinh(np.linspace(-15, 15, 8001))  # twice as many change the QD-score by less than 1e-4
+
+
+def uneven(n: int, seed: int, flat: float = 0.0, ripples: float = 0.0, scale: float = 4.0) -> Function:
+    """Unequal weights, signs, curvatures and optima, in a small and a large block; the objective is 50 at cost `scale`.
+
+    Around its optimum a coordinate may be `flat` about so far, with a steep rim, or have `ripples` of unequal length.
+    """
+    random = np.random.default_rng(seed)
+    small = random.random(n) < 0.35
+    weights = random.lognormal(0, 0.5, n) * random.choice([-1, 1], n)
+    rows = np.stack([weights * small, weights * ~small])
+    rows = rows / np.abs(rows).sum(axis=1, keepdims=True)
+    best, radius = random.uniform(-2, 2, n), flat * random.uniform(0.7, 1.3, n)
+    curvature = random.lognormal(0, 0.7, n) * (10 if flat else 1)
+    heights, lengths = ripples * random.uniform(0.5, 1.5, n), random.uniform(0.7, 1.4, n)
+
+    def score(x: Array) -> tuple[Array, Array]:
+        beyond = jnp.maximum(jnp.abs(x - best) - radius, 0)
+        waves = heights * (1 - jnp.cos(2 * np.pi * (x - best) / lengths))
+        return 100 / (1 + jnp.mean(curvature * beyond * beyond + waves) / scale), rows @ clip(x)
+
+    costs = np.add.outer(*(least(row, best, radius, curvature) for row in rows)) / n
+    ceiling = None if ripples else float(np.mean(100 / (1 + costs / scale)))
+    return Function(score, *within(LIMIT), random.uniform(-3, 3, n), ceiling)
+
+
+def least(row: np.ndarray, best: np.ndarray, radius: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """The least cost of a block in each interval of its measure, (intervals,)."""
+    pulls = PULLS[:, None] * row
+    pulled = np.clip(best + np.sign(pulls) * radius + pulls / (2 * curvature), -LIMIT, LIMIT)  # (pulls, n)
+    costs = np.maximum(np.abs(pulled - best) - radius, 0) ** 2 @ curvature
+    edges = np.linspace(-LIMIT, LIMIT, round(CELLS**0.5) + 1)
+    return np.interp(np.clip(row @ best, edges[:-1], edges[1:]), pulled @ row, costs)
