@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dqd.domains.probe import probe as probe
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import auto as auto
+    from dqd.emitters import bandit as bandit
     from dqd.emitters import cma_mae as cma_mae
     from dqd.emitters import cma_maega as cma_maega
     from dqd.emitters import cma_me as cma_me
@@ -90,6 +91,7 @@ _HOMES = {
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "auto",
+        "bandit",
         "cma_mae",
         "cma_maega",
         "cma_me",
