@@ -152,6 +152,7 @@ class Points:
 
     solutions: Array  # (p, n)
     mask: Array  # (p,) True where the point is really wanted
+    known: Array | None = None  # (p,) True for an elite as it is, which need not be stored again; None: nobody is
 
 
 @pytree

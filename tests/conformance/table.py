@@ -39,6 +39,8 @@ EMITTERS = {
     "lm_ma_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12, strategy="lm-ma-es"),
     "openai_me": lambda s=1.0: dqd.cma_me(0.5 * s, batch_size=12, strategy="openai-es"),
     "xnes_mega": lambda s=1.0: dqd.cma_mega(1.0 * s, 0.9 * s, batch_size=13, strategy="xnes"),
+    "random_direction": lambda s=1.0: dqd.cma_me(2.0 * s, batch_size=12, ranking="2rd"),
+    "objective_mega": lambda s=1.0: dqd.cma_mega(1.0 * s, 0.9 * s, batch_size=13, ranking="2obj"),
     "cma_mae": lambda s=1.0: dqd.cma_mae(0.5 * s, 0.1 * s, -5.0 * s, batch_size=24, emitters=2),
     "cma_maega": lambda s=1.0: dqd.cma_maega(1.0 * s, 0.9 * s, annealing=0.1 * s, minimum=-5.0 * s, **PAIR),
     "dds": lambda s=1.0: dqd.dds(0.5 * s, 0.05 * s, batch_size=24, emitters=2, buffer=50),

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ribs.emitters import rankers
 
+import dqd
 from dqd.archives import REJECTED, Archive, Grid, Threshold
-from dqd.emitters.rank import improvement_ranks
-from dqd.types import AddResult, Evaluation
+from dqd.emitters.rank import RULES, rank
+from dqd.types import AddResult, Evaluation, replace
 
 PLAIN = Archive.empty(Grid([0], [1], [4]), 1)
 ANNEALED = Archive.empty(Grid([0], [1], [4]), 1, threshold=Threshold(0.1, 0.0))
-ranks = jax.jit(improvement_ranks)
+ranks = jax.jit(lambda result, archive: rank("improvement", result, archive).ranks)
 few_values = st.sampled_from([-math.inf, -2.0, -0.5, 0.0, 0.5, 3.0])  # many ties
 results = st.lists(st.tuples(st.integers(0, 2), few_values | st.floats(-1e6, 1e6, width=32)), min_size=12, max_size=12)
 
@@ -102,3 +104,59 @@ def inserted(elites, cells, objectives):
     archive, _ = add(archive, jnp.zeros((CELLS, 1)), Evaluation(jnp.asarray(stored), jnp.asarray(middles)))
     evaluation = Evaluation(jnp.array(objectives, float), jnp.asarray(middles[list(cells[:8])]))
     return add(archive, jnp.zeros((8, 1)), evaluation)[1]
+
+
+PEERS = {
+    "imp": rankers.ImprovementRanker,
+    "2imp": rankers.TwoStageImprovementRanker,
+    "obj": rankers.ObjectiveRanker,
+    "2obj": rankers.TwoStageObjectiveRanker,
+    "rd": rankers.RandomDirectionRanker,
+    "2rd": rankers.TwoStageRandomDirectionRanker,
+}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("name", PEERS)
+def test_every_rule_orders_as_pyribs_does(name):
+    archive = Archive.empty(Grid([-1, 0], [1, 10], [4, 5]), 3)
+    random, theirs = np.random.default_rng(0), PEERS[name]()
+    direction, drawn = np.zeros(2), random.normal(size=2)
+    theirs._target_measure_dir = drawn * [2, 10]
+    for _ in range(8):
+        objective = random.normal(size=12)
+        measures = random.normal(size=(12, 2)) * [1, 5]
+        archive, result = archive.add(jnp.zeros((12, 3)), Evaluation(jnp.asarray(objective), jnp.asarray(measures)))
+        told = replace(result, objective=jnp.asarray(objective), measures=jnp.asarray(measures))
+        ranked = rank(name, told, archive, *((jnp.asarray(direction), jnp.asarray(drawn)) if "rd" in name else ()))
+        info = {"status": np.asarray(result.status), "value": np.asarray(result.value)}
+        order, values = theirs.rank(None, None, {"objective": objective, "measures": measures}, info)
+        assert np.argsort(ranked.ranks).tolist() == order.tolist()
+        np.testing.assert_allclose(ranked.values, values if values.ndim == 1 else values[:, 1])
+        direction = ranked.after(jnp.array(False)) if "rd" in name else direction
+        drawn = random.normal(size=2)  # counts only after a restart
+
+
+def test_after_a_restart_another_direction_is_drawn():
+    archive = Archive.empty(Grid([-1, 0], [1, 10], [4, 5]), 1)
+    result = replace(told([1, 1], [0.0, 0.0]), objective=jnp.zeros(2), measures=jnp.array([[1.0, 0.0], [0.0, 1.0]]))
+    one = rank("rd", result, archive, jnp.zeros(2), jnp.array([1.0, -1.0]))
+    assert one.direction.tolist() == [2.0, -10.0]
+    assert one.ranks.tolist() == [0, 1]
+    other = rank("rd", result, archive, one.after(jnp.array(True)), jnp.array([-1.0, 1.0]))
+    assert other.ranks.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("name", [name for name in RULES if name != "improvement"])
+def test_invalid_candidates_come_last(name):
+    archive = Archive.empty(Grid([-1, 0], [1, 10], [4, 5]), 1)
+    objective, measures = jnp.array([jnp.nan, -9.0, 1.0]), jnp.array([[1.0, 1.0], [-1.0, 0.0], [0.5, 1.0]])
+    archive, result = archive.add(jnp.zeros((3, 1)), Evaluation(objective, measures))
+    told = replace(result, objective=objective, measures=measures)
+    direction = (jnp.zeros(2), jnp.ones(2)) if "rd" in name else ()
+    assert rank(name, told, archive, *direction).ranks[0] == 2
+
+
+def test_an_unknown_ranking_is_answered_with_the_nearest():
+    with pytest.raises(ValueError, match=r"unknown ranking '2im'; did you mean '2imp'"):
+        dqd.cma_me(0.5, ranking="2im")

@@ -19,7 +19,7 @@ from jax import Array
 from dqd.archives.archive import REJECTED, Archive
 from dqd.archives.threshold import Threshold
 from dqd.emitters.emitter import normalized, usable
-from dqd.emitters.rank import improvement_ranks
+from dqd.emitters.rank import Ranking, drawn_direction, no_direction, rank
 from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
 from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
@@ -47,6 +47,7 @@ class ArborescenceState:
     optimizer: Any
     x0: Array
     restarts: Restarts
+    direction: Array | None  # (k,) in measure space, that ranks; zeros until it is drawn
 
 
 @pytree
@@ -64,6 +65,7 @@ class Arborescence:
     threshold: Threshold | None = None  # that it wants the archive to have
     patient: bool = static(default=False)
     lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
+    ranking: Ranking = static(default="improvement")
     initial_population: int = static(default=0)
     num_points = 1
 
@@ -73,14 +75,17 @@ class Arborescence:
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
-        return {"normal": jax.random.normal(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
+        direction = drawn_direction(self.ranking, key, k)
+        normal_numbers = jax.random.normal(normal, (self.batch_size, 1 + k))
+        return {"normal": normal_numbers, "elite": jax.random.uniform(elite), **direction}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
         impatient = () if self.patient else (NO_CHANGE,)
         restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, *impatient, lifetime=self.lifetime)
-        return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts)
+        direction = no_direction(self.ranking, k, x0.dtype)
+        return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts, direction)
 
     def points(self, state: ArborescenceState, archive: Archive, noise: dict[str, Array]) -> Points:
         return Points(state.theta[None], jnp.ones(1, bool))
@@ -101,21 +106,22 @@ class Arborescence:
         theta = jnp.where(finite, points.solutions[0], self._elite(archive, noise["elite"], state.x0))
         strategy, coefficients = self.strategy.ask(state.strategy, noise["normal"])
         branches = affine(theta, coefficients, jacobian)
-        drawn = {"coefficients": coefficients, "jacobian": jacobian, "finite": finite, "elite": noise["elite"]}
+        kept = {name: values for name, values in noise.items() if name != "normal"}
+        drawn = {"coefficients": coefficients, "jacobian": jacobian, "finite": finite, **kept}
         return replace(state, theta=theta, strategy=strategy), Proposal(branches, drawn)
 
     def tell(
         self, state: ArborescenceState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> ArborescenceState:
-        ranks = improvement_ranks(result, archive)
-        strategy = self.strategy.tell(state.strategy, drawn["coefficients"], ranks, self.batch_size // 2)
+        ranked = rank(self.ranking, result, archive, state.direction, drawn.get("direction"))
+        strategy = self.strategy.tell(state.strategy, drawn["coefficients"], ranked.ranks, self.batch_size // 2)
         # The weighted mean of the branches is theta + mean(c) J: recombined among coefficients, not solutions.
         direction = matmul(strategy.mean, drawn["jacobian"])
         steps = self.optimizer(**self.arguments)
         update, optimizer = steps.update(-direction, state.optimizer, state.theta)  # optax descends, we ascend
 
         unchanged = () if self.patient else (jnp.all(result.status == REJECTED),)
-        stops = self.strategy.stop(strategy, ranks, result.value)
+        stops = self.strategy.stop(strategy, ranked.ranks, ranked.values)
         restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops, *unchanged]))
         return replace(
             state,
@@ -123,6 +129,7 @@ class Arborescence:
             strategy=self.strategy.reset(strategy, restart, jnp.zeros_like(strategy.mean)),
             optimizer=select(restart, self._fresh(optimizer, state.theta), optimizer),
             restarts=restarts,
+            direction=ranked.after(restart),
         )
 
     def _elite(self, archive: Archive, uniform: Array, x0: Array) -> Array:

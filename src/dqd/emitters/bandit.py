@@ -21,7 +21,7 @@ from jax import Array
 
 from dqd.archives.archive import REJECTED, Archive
 from dqd.archives.threshold import Threshold
-from dqd.emitters.combine import Combined
+from dqd.emitters.combine import Combined, alike
 from dqd.emitters.scale import Choose
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
@@ -75,7 +75,8 @@ class Bandit:
 
     def points(self, state: BanditState, archive: Archive, noise: tuple[Any, ...]) -> Points:
         parts = [
-            self._member(who, lambda i, e: e.points(state.members[i], archive, noise[i])) for who in self._asked(state)
+            self._member(who, lambda i, e: alike(e.points(state.members[i], archive, noise[i])))
+            for who in self._asked(state)
         ]
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 

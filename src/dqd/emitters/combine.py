@@ -17,6 +17,11 @@ from dqd.emitters.scale import Choose, scaled
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
 
+def alike(points: Points) -> Points:
+    """The same in one form, whether or not some of them are known."""
+    return replace(points, known=jnp.zeros_like(points.mask)) if points.known is None else points
+
+
 @pytree
 class Combined:
     """Different emitters on one archive. Their points and solutions are inserted in the emitters' order."""
@@ -56,7 +61,8 @@ class Combined:
 
     def points(self, state: tuple[Any, ...], archive: Archive, noise: tuple[Any, ...]) -> Points:
         parts = [
-            emitter.points(own, archive, drawn) for emitter, own, drawn in zip(self.emitters, state, noise, strict=True)
+            alike(emitter.points(own, archive, drawn))
+            for emitter, own, drawn in zip(self.emitters, state, noise, strict=True)
         ]
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 

@@ -16,7 +16,7 @@ from jax import Array
 from dqd.archives.archive import REJECTED, Archive
 from dqd.archives.threshold import Threshold
 from dqd.emitters.emitter import no_points
-from dqd.emitters.rank import improvement_ranks
+from dqd.emitters.rank import Ranking, drawn_direction, no_direction, rank
 from dqd.emitters.restarts import NO_CHANGE, Restarts
 from dqd.emitters.scale import Choose, chosen
 from dqd.strategies.strategy import Strategy
@@ -30,6 +30,7 @@ class EvolutionState:
     strategy: Any  # of the strategy, in solution space
     x0: Array
     restarts: Restarts
+    direction: Array | None  # (k,) in measure space, that ranks; zeros until it is drawn
 
 
 @pytree
@@ -41,6 +42,7 @@ class Evolution:
     parents: Parents = static(default="changed")
     patient: bool = static(default=False)
     lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
+    ranking: Ranking = static(default="improvement")
     initial_population: int = static(default=0)
     num_points = 0
 
@@ -50,13 +52,14 @@ class Evolution:
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
-        return {"normal": jax.random.normal(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
+        direction = drawn_direction(self.ranking, key, k)
+        normal_numbers = jax.random.normal(normal, (self.batch_size, n))
+        return {"normal": normal_numbers, "elite": jax.random.uniform(elite), **direction}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
         impatient = () if self.patient else (NO_CHANGE,)
-        return EvolutionState(
-            self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, *impatient, lifetime=self.lifetime)
-        )
+        restarts = Restarts.none(*self.strategy.reasons, *impatient, lifetime=self.lifetime)
+        return EvolutionState(self.strategy.init(x0), x0, restarts, no_direction(self.ranking, k, x0.dtype))
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:
         return no_points(state.x0.size, state.x0.dtype)
@@ -70,19 +73,21 @@ class Evolution:
         noise: dict[str, Array],
     ) -> tuple[EvolutionState, Proposal]:
         strategy, samples = self.strategy.ask(state.strategy, noise["normal"])
-        return replace(state, strategy=strategy), Proposal(samples, {"samples": samples, "elite": noise["elite"]})
+        drawn = {name: values for name, values in noise.items() if name != "normal"}
+        return replace(state, strategy=strategy), Proposal(samples, {"samples": samples, **drawn})
 
     def tell(
         self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> EvolutionState:
-        ranks = improvement_ranks(result, archive)
+        ranked = rank(self.ranking, result, archive, state.direction, drawn.get("direction"))
         changed = jnp.sum(result.status != REJECTED)
         parents = changed if self.parents == "changed" else self.batch_size // 2
-        strategy = self.strategy.tell(state.strategy, drawn["samples"], ranks, parents)
-        tests = self.strategy.stop(strategy, ranks, result.value)
+        strategy = self.strategy.tell(state.strategy, drawn["samples"], ranked.ranks, parents)
+        tests = self.strategy.stop(strategy, ranked.ranks, ranked.values)
         restart, restarts = state.restarts.after(tests if self.patient else jnp.append(tests, changed == 0))
         elite = archive.pick(drawn["elite"][None], state.x0)[0]
-        return replace(state, strategy=self.strategy.reset(strategy, restart, elite), restarts=restarts)
+        strategy = self.strategy.reset(strategy, restart, elite)
+        return replace(state, strategy=strategy, restarts=restarts, direction=ranked.after(restart))
 
     def scaled(self, choose: Choose) -> Evolution:
         return replace(self, strategy=chosen(self.strategy, "sigma", "solutions", choose))

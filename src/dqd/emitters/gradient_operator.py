@@ -15,7 +15,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import normalized, usable
-from dqd.emitters.operators import Noise, Operator
+from dqd.emitters.operators import Elite, Noise, Operator
 from dqd.emitters.scale import Choose, chosen, scaled
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
 
@@ -50,7 +50,8 @@ class GradientOperator:
 
     def points(self, state: Array, archive: Archive, noise: dict[str, Any]) -> Points:
         solutions = apart(archive.count >= 0, self.operator.apply, archive, noise["operator"], state)
-        return Points(solutions, jnp.ones(self.num_points, bool))
+        every = jnp.ones(self.num_points, bool)
+        return Points(solutions, every, every & (archive.count > 0) if isinstance(self.operator, Elite) else None)
 
     def ask(
         self, state: Array, archive: Archive, points: Points, evaluation: Evaluation, noise: dict[str, Any]

@@ -26,7 +26,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import usable
-from dqd.emitters.rewards.rewarded import unit
+from dqd.emitters.ranges import unit
 from dqd.emitters.scale import Choose
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 

@@ -72,11 +72,12 @@ class Algorithm:
 
 _BATCH = {"batch_size": 36}  # evaluations per iteration
 _FROM_ELITES = {**_BATCH, "initial_population": 100}
-_CMA = {**_BATCH, "strategy": "cma-es", "rank_one": "dqd2021"}
+_STRATEGY = {**_BATCH, "strategy": "cma-es", "rank_one": "dqd2021"}
+_CMA = {**_STRATEGY, "ranking": "improvement"}
 _CMA_MEGA = {**_CMA, "emitters": 1, "normalize": True, "keep_step_count": True}
 _ASCENT = {"optimizer": "sgd"}
 _ANNEALING = {**_CMA, "batch_size": 540, "emitters": 15, "annealing": 0.01, "minimum": 0.0}  # of the paper of 2023
-_MODELLED = {**_CMA, "batch_size": 540, "emitters": 15}  # of the papers of 2024 and 2026
+_MODELLED = {**_STRATEGY, "batch_size": 540, "emitters": 15}  # of the papers of 2024 and 2026
 _DENSITY = {**_MODELLED, "bandwidth": 0.05, "buffer": 10_000}
 _DISCOUNT = {**_MODELLED, "minimum": 0.0, "maximum": 100.0, "lifetime": 0, "empty": 100}
 _OG = {"initial_population": 100, "independent": False, "stepped": None, **_BATCH}

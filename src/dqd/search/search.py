@@ -180,7 +180,8 @@ class Search:
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
         if self.emitter.num_points == 0:
             return state
-        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.mask)
+        stored = points.mask if points.known is None else points.mask & ~points.known
+        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, stored)
         return replace(state, archive=archive, tally=_counted(state, result, evaluation, points))
 
     def ask(
@@ -226,6 +227,8 @@ class Search:
 def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, points: Points | None = None) -> Tally:
     """A batch has been judged; of points, only those that were wanted count."""
     finite, tally = result.cell < state.archive.num_cells, state.tally
+    if points is not None and points.known is not None:
+        finite = finite | (points.known & jnp.isfinite(evaluation.objective))
     none = jnp.zeros_like(finite)
     wanted = ~none if points is None else points.mask
     gradients = lost = infeasible = none

@@ -67,6 +67,14 @@ class CategoricalGrid:
         ]
 
     @property
+    def lower(self) -> tuple[float, ...]:
+        return self.grid.lower
+
+    @property
+    def upper(self) -> tuple[float, ...]:
+        return self.grid.upper
+
+    @property
     def num_cells(self) -> int:
         return self.grid.num_cells
 

@@ -70,6 +70,16 @@ class UnevenGrid:
         return tuple(row.shape[-1] - 1 for row in self.edges)
 
     @property
+    def lower(self) -> tuple[Any, ...]:
+        """The lowest edge of every measure."""
+        return tuple(row[0] for row in self.edges)
+
+    @property
+    def upper(self) -> tuple[Any, ...]:
+        """The highest edge of every measure."""
+        return tuple(row[-1] for row in self.edges)
+
+    @property
     def num_cells(self) -> int:
         return math.prod(self.shape)
 

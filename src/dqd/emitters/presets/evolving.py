@@ -14,7 +14,8 @@ from dqd.emitters.combine import Replicated, replicate
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.evolution import Evolution, Parents
 from dqd.emitters.presets.checks import positive_or_chosen, share
-from dqd.inputs.names import known
+from dqd.emitters.rank import RULES, Ranking
+from dqd.inputs.names import check_known, known
 from dqd.strategies import CMAES, LMMAES, XNES, OpenAIES, SepCMAES, Strategy
 from dqd.types import replace
 
@@ -42,6 +43,7 @@ def cma_me(
     patient: bool = False,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
+    ranking: Ranking = "improvement",
 ) -> Evolution | Replicated:
     """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
 
@@ -62,6 +64,9 @@ def cma_me(
             et al. 2017) moves the mean alone. These three take O(n) in memory and time, for n of 10^5 and more. "xnes"
             (Glasmachers et al. 2010) keeps n x n numbers, and no paths: for noisy functions of few numbers.
         rank_one: of "cma-es": "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+        ranking: "improvement", as above. Or, as pyribs calls them: "obj" by the objective alone, "imp" by what was
+            gained alone, "rd" by how far measures lie along a random direction, drawn at every start; with "2obj",
+            "2imp" and "2rd" new cells come first, then improvements.
 
     Needs no gradients. "cma-es" keeps 12 n^2 bytes in float32: the covariances, their root and its inverse, which are
     O(n^3) work every n / 37 iterations with 36 samples.
@@ -74,7 +79,7 @@ def cma_me(
     if parents not in get_args(Parents):
         raise ValueError(f"parents: expected 'changed' or 'half', got {parents!r}")
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, parents=parents, patient=bool(patient)), emitters)
+    return copies(Evolution(learning, parents=parents, patient=bool(patient)), emitters, ranking)
 
 
 def cma_mae(
@@ -86,6 +91,7 @@ def cma_mae(
     emitters: int = 15,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
+    ranking: Ranking = "improvement",
 ) -> Evolution | Replicated:
     """CMA-MAE (Fontaine & Nikolaidis 2023): CMA-ES that is rewarded for what it gains above a slowly rising threshold.
 
@@ -107,6 +113,7 @@ def cma_mae(
         emitters: copies side by side, each with a distribution of its own.
         strategy: how a distribution learns, as `cma_me` has it.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+        ranking: by what samples are ranked, as `cma_me` has it.
 
     Needs no gradients. The thresholds are the archive's: `illuminate` and `AskTell` take them from the emitter. Costs
     what `cma_me` costs, for every emitter.
@@ -120,7 +127,7 @@ def cma_mae(
     True
     """
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, Threshold(annealing, minimum), parents="half", patient=True), emitters)
+    return copies(Evolution(learning, Threshold(annealing, minimum), parents="half", patient=True), emitters, ranking)
 
 
 def cma_mega(
@@ -133,6 +140,7 @@ def cma_mega(
     normalize: bool = True,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
+    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
     **arguments: Any,
 ) -> Arborescence | Replicated:
@@ -156,6 +164,7 @@ def cma_mega(
         normalize: divide every gradient by its length.
         strategy: how the distribution of coefficients learns, as `cma_me` has it.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
+        ranking: by what samples are ranked, as `cma_me` has it.
         keep_step_count: leave the optimiser's step counter running across restarts, as the authors' Adam does.
         arguments: all others go to the optimiser, such as `b1` below.
 
@@ -171,7 +180,7 @@ def cma_mega(
     one = arborescence(
         sigma, learning_rate, optimizer, batch_size=each, keep_step_count=keep_step_count, **settings, **arguments
     )
-    return copies(one, emitters)
+    return copies(one, emitters, ranking)
 
 
 def cma_mega_adam(
@@ -183,6 +192,7 @@ def cma_mega_adam(
     normalize: bool = True,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
+    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
 ) -> Arborescence | Replicated:
     """CMA-MEGA (Adam): `cma_mega` whose theta moves by Adam.
@@ -205,6 +215,7 @@ def cma_mega_adam(
         normalize=normalize,
         strategy=strategy,
         rank_one=rank_one,
+        ranking=ranking,
         keep_step_count=keep_step_count,
     )
 
@@ -221,6 +232,7 @@ def cma_maega(
     normalize: bool = True,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
+    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
     **arguments: Any,
 ) -> Arborescence | Replicated:
@@ -235,7 +247,8 @@ def cma_maega(
         annealing, minimum: of the thresholds, as `cma_mae` has them.
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
-        sigma, learning_rate, optimizer, normalize, strategy, rank_one, keep_step_count, arguments: as in `cma_mega`.
+        sigma, learning_rate, optimizer, normalize, strategy, rank_one, ranking, keep_step_count, arguments: as in
+            `cma_mega`.
 
     >>> emitter = dqd.cma_maega(sigma=1.0)
     >>> emitter.num_points, emitter.batch_size, emitter.threshold  # with gradients, without, what counts as progress
@@ -250,7 +263,7 @@ def cma_maega(
         keep_step_count=keep_step_count,
         **arguments,
     )
-    return copies(replace(one, threshold=Threshold(annealing, minimum), patient=True), emitters)
+    return copies(replace(one, threshold=Threshold(annealing, minimum), patient=True), emitters, ranking)
 
 
 def arborescence(
@@ -308,5 +321,7 @@ def strategy_of(name: StrategyName, sigma: float | None, population: int, rank_o
     return kind(positive_or_chosen(sigma=sigma), population)
 
 
-def copies(emitter: E, count: int) -> E | Replicated:
-    return emitter if count == 1 else replicate(emitter, count)
+def copies(emitter: E, count: int, ranking: Ranking = "improvement") -> E | Replicated:
+    check_known("ranking", ranking, RULES)
+    one = replace(emitter, ranking=ranking)
+    return one if count == 1 else replicate(one, count)

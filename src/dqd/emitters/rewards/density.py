@@ -21,7 +21,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.rivals import rivals
-from dqd.emitters.rewards.rewarded import unit
+from dqd.emitters.ranges import unit
 from dqd.types import AddResult, pytree, static
 
 

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.emitters.ranges import unit
 from dqd.emitters.rewards.network import EPOCHS, Network
-from dqd.emitters.rewards.rewarded import unit
 from dqd.types import AddResult, pytree, static
 
 

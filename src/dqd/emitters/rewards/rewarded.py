@@ -105,15 +105,3 @@ class Rewarded:
 
     def restarts(self, state: RewardedState) -> dict[str, Array]:
         return self.emitter.restarts(state.emitter)
-
-
-def unit(archive: Archive, measures: Array) -> Array:
-    """Measures (..., k) as shares of their range: 0 at its lower end, 1 at its upper."""
-    tessellation: Any = archive.tessellation
-    if not hasattr(tessellation, "lower"):
-        raise TypeError(
-            f"tessellation: this algorithm needs the range of every measure; {type(tessellation).__name__} has no "
-            "`lower` and `upper`. Take a dqd.Grid or a dqd.CVT"
-        )
-    lower, upper = (jnp.asarray(ends, measures.dtype) for ends in (tessellation.lower, tessellation.upper))
-    return (measures - lower) / (upper - lower)
