@@ -32,8 +32,20 @@ if TYPE_CHECKING:
 class Result(Snapshot, Archived):
     """One finished search: the archive and how it was found.
 
+    It is what `dqd.illuminate` returns: figures (`qd_score`, `coverage`, `best`, `mean`), the curve of each over the
+    iterations (`history`), the elites (`elites`, `retrieve`, `solution`, `best_solution`, `to_pandas`), what it took
+    (`evaluations`, `gradients`, `restarts`, `seconds`), pictures (`plot`, `show`) and a file (`save`).
     Of a problem whose scores are provisional, the archive is the one that its final judges leave; what the search
     itself found is `provisional`.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x["angles"] ** 2), x["angles"][:2]
+    >>> grid, x0 = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10]), {"angles": jnp.zeros(3)}
+    >>> result = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=x0, iterations=50, progress=False)
+    >>> result.solution([0.1, 0.1])["angles"].shape  # shaped like x0
+    (3,)
+    >>> result.history["qd_score"].shape
+    (50,)
     """
 
     layout: Layout
@@ -132,7 +144,17 @@ class Result(Snapshot, Archived):
 
 @dataclass(eq=False, repr=False)
 class Results(Snapshots, Sequence[Result]):
-    """The results of several seeds that ran side by side. `seconds` is the time of all of them together."""
+    """The results of several seeds that ran side by side: a sequence, and the figures of all as arrays.
+
+    `seconds` is the time of all of them together.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid, many = dqd.Grid([-2, -2], [2, 2], [10, 10]), {"seeds": [1, 2, 3], "iterations": 20, "progress": False}
+    >>> results = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=jnp.zeros(3), **many)
+    >>> results.qd_score.shape, results[0].seed
+    ((3,), 1)
+    """
 
     layout: Layout
     domain: Any = None

@@ -118,7 +118,14 @@ def how_many(flags: Array) -> Array:
 
 @pytree
 class Evaluation:
-    """What an evaluator says of a batch. Row 0 of a jacobian belongs to the objective, row 1 + j to measure j."""
+    """What an evaluator says of a batch. Row 0 of a jacobian belongs to the objective, row 1 + j to measure j.
+
+    A plain tuple says as much, unless some solutions are not feasible or took several evaluations, or there are fields.
+
+    >>> told = dqd.Evaluation(np.array([1.0, 2.0]), np.zeros((2, 2)), feasible=np.array([True, False]))
+    >>> told.objective.shape, told.jacobian
+    ((2,), None)
+    """
 
     objective: Array  # (b,) what the archive stores
     measures: Array  # (b, k)

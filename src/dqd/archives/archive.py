@@ -42,7 +42,25 @@ __all__ = ["IMPROVED", "NEW", "REJECTED", "Archive"]
 
 @pytree
 class Archive(Archived):
-    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive."""
+    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive.
+
+    A candidate (x, f, m) of cell c replaces the elite of c if f is above its objective, or c is empty; equally good
+    ones stay out. A batch is judged as if its rows came one by one. With a `dqd.Threshold`, f must be above the
+    threshold of the cell, which rises.
+
+    Of a search it is `result.archive`. By itself, `Archive.empty(cells, n)` takes a `dqd.Grid`, a `dqd.CVT` or a
+    competition such as `dqd.DNS`, and keeps (n + k + 4) numbers for each cell. `add` costs O(batch n), whatever the
+    number of cells; called often, it belongs into `jax.jit`.
+
+    >>> archive = dqd.Archive.empty(dqd.Grid(lower=[0], upper=[1], shape=[4]), 2)
+    >>> solutions = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> told = dqd.Evaluation(objective=jnp.array([1.0, 5.0, 2.0]), measures=jnp.array([[0.1], [0.2], [0.9]]))
+    >>> archive, became = archive.add(solutions, told)
+    >>> became.status.tolist()  # 2 new, 1 improved, 0 rejected
+    [2, 1, 2]
+    >>> len(archive), archive.qd_score, archive.retrieve([0.15]).solutions.tolist()
+    (2, 1.75, [[3.0, 4.0]])
+    """
 
     competition: Competition  # who is kept
     solutions: Array  # (cells, n)

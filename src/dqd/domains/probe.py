@@ -35,7 +35,7 @@ _evaluate_with_jacobian = jax.jit(lambda domain, solutions: domain.evaluate_with
 
 @dataclass(frozen=True)
 class Probe:
-    """What `dqd.probe` found; printed, it is a table."""
+    """What `dqd.probe` found; printed, it is a table, and every row of it is an attribute."""
 
     n: int
     objective: tuple[float, float]  # least and largest that was seen
