@@ -109,11 +109,8 @@ def all_finite(x: Array) -> Array:
 
 
 def how_many(flags: Array) -> Array:
-    """How many are set along the last axis, (..., b) -> (...); on a CPU by one product, which is one kernel."""
-    if jax.default_backend() != "cpu":
-        return jnp.sum(flags, axis=-1, dtype=jnp.int32)
-    ones = jnp.ones(flags.shape[-1], jnp.float32)  # exact up to 2**24
-    return jnp.matmul(flags.astype(jnp.float32), ones).astype(jnp.int32)
+    """How many are set along the first axis, (b, ...) -> (...)."""
+    return jnp.sum(flags, axis=0, dtype=jnp.int32)
 
 
 @pytree

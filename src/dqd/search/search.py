@@ -18,9 +18,11 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
+from dqd.search.packing import opened, packed_like
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
 
 # What of a state no search ever changes.
@@ -154,8 +156,8 @@ class Search:
     def ask_initial(self, state: SearchState) -> Array:
         """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is."""
         shape = (self.emitter.initial_population, state.x0.size)
-        normals = jax.random.normal(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
-        return self._inside(state.x0 + self.initial_sigma * normals)
+        drawn = normals(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
+        return self._inside(state.x0 + self.initial_sigma * drawn)
 
     def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
         archive, result = state.archive.add(solutions, evaluation, iteration=0)
@@ -171,7 +173,7 @@ class Search:
         return jax.tree.map(lambda x: x.astype(state.x0.dtype) if jnp.issubdtype(x.dtype, reals) else x, noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
-        points = self.emitter.points(state.emitter, state.archive, noise)
+        points = self.emitter.points(opened(state.emitter), state.archive, noise)
         return replace(points, solutions=self._inside(points.solutions))
 
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
@@ -183,16 +185,22 @@ class Search:
     def ask(
         self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
     ) -> tuple[SearchState, Proposal]:
-        emitter, proposal = apart(
-            _always(state), self.emitter.ask, state.emitter, state.archive, points, evaluation, noise
-        )
+        def asked(own: Any, *situation: Any) -> tuple[Any, Proposal]:
+            new, proposal = self.emitter.ask(opened(own), *situation)
+            return packed_like(own, new), proposal
+
+        emitter, proposal = apart(_always(state), asked, state.emitter, state.archive, points, evaluation, noise)
         return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(proposal.solutions))
 
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
         told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
-        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, told)
+
+        def learnt(own: Any, *situation: Any) -> PyTree:
+            return packed_like(own, self.emitter.tell(opened(own), *situation))
+
+        emitter = apart(_always(state), learnt, state.emitter, archive, proposal.drawn, told)
         tally = _counted(state, result, evaluation)
         return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
 
@@ -233,7 +241,7 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
         tally = replace(tally, steep=tally.steep | jnp.any(steep, axis=0))
     if evaluation.feasible is not None:
         infeasible = wanted & ~evaluation.feasible
-    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible]))
+    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible], axis=1))
     if evaluation.evaluations is None:
         return tally.plus(*counts)
     return tally.plus(*counts, jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32))
