@@ -20,7 +20,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
-from dqd.archives.competition import Competition, check_cells
+from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.console.saying import say
@@ -75,7 +75,7 @@ class Terminated(SystemExit):
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -101,7 +101,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     seeds: Sequence[int],
     x0: Any = None,
@@ -125,7 +125,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -323,7 +323,7 @@ def _task(
     score: Any,
     emitter: Emitter | None,
     rounds: int,
-    tessellation: Tessellation | Competition | None,
+    tessellation: CellsLike | None,
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,

@@ -18,10 +18,22 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.cells import Cells
-from dqd.archives.competition import IMPROVED, NEW, REJECTED, Competition, Verdict, check_cells
+from dqd.archives.competition import (
+    IMPROVED,
+    NEW,
+    REJECTED,
+    CellsLike,
+    Competition,
+    Verdict,
+    called,
+    can_enter,
+    check_cells,
+)
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.movable import Movable
+from dqd.archives.moving import MovingCells
 from dqd.archives.rivals import number_before
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
@@ -77,14 +89,14 @@ class Archive(Archived):
 
     @staticmethod
     def empty(
-        tessellation: Tessellation | Competition,
+        tessellation: CellsLike,
         solution_size: int,
         *,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
         dtype: jnp.dtype | None = None,
         fields: Shapes | None = None,
-        results: Tessellation | Competition | None = None,
+        results: CellsLike | None = None,
     ) -> Archive:
         """An archive without elites: in the cells of a tessellation, or in a competition that has none.
 
@@ -94,7 +106,7 @@ class Archive(Archived):
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
         check_cells(tessellation)
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
-        described = tessellation if isinstance(tessellation, Competition) else Cells(tessellation)
+        described = _competition(tessellation)
         cells, measures = described.num_cells, described.num_measures
         check_room(cells, solution_size, dtype)
         competition = described.begun(threshold, dtype)
@@ -174,15 +186,15 @@ class Archive(Archived):
         """The cells; TypeError where elites compete without any."""
         if not isinstance(self.competition, Cells):
             raise TypeError(
-                f"archive: dqd.{type(self.competition).__name__} has no cells, and this needs some; take a dqd.Grid or "
-                "a dqd.CVT, or an algorithm that does not aim at cells"
+                f"archive: {called(self.competition)} has no cells that stay where they are, and this needs some; take "
+                "a dqd.Grid or a dqd.CVT, or an algorithm that does not aim at cells"
             )
         return self.competition.tessellation
 
     @property
     def threshold(self) -> Array | None:
         """The acceptance threshold of every cell; None where the elite is the threshold, or without cells."""
-        return self.competition.threshold if isinstance(self.competition, Cells) else None
+        return self.competition.threshold if isinstance(self.competition, Cells | MovingCells) else None
 
     @property
     def field_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -230,6 +242,11 @@ class Archive(Archived):
         allowed = all_finite(solutions)
         for admission in (mask, evaluation.feasible):
             allowed = allowed if admission is None else allowed & admission
+        return self.competition.prepared(self, evaluation, allowed)._enter(solutions, evaluation, iteration, allowed)
+
+    def _enter(
+        self, solutions: Array, evaluation: Evaluation, iteration: Array | int, allowed: Array
+    ) -> tuple[Archive, AddResult]:
         batch = (evaluation.objective, evaluation.measures, allowed)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
         result, row, fresh = verdict.result, verdict.row, verdict.fresh
@@ -247,7 +264,7 @@ class Archive(Archived):
             total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
             fields=self._fields_with(row, evaluation.fields or {}),
-            results=None if self.results is None else self.results.add(solutions, evaluation, iteration, mask)[0],
+            results=None if self.results is None else self.results.add(solutions, evaluation, iteration, allowed)[0],
         )
         return archive, result
 
@@ -259,8 +276,7 @@ class Archive(Archived):
         return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
 
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
-        valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
-        return self.competition.judge(self, objective, measures, valid)
+        return self.competition.judge(self, objective, measures, can_enter(objective, measures, mask))
 
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
@@ -351,6 +367,12 @@ class Archive(Archived):
             return f"Archive({cells})"
         figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={float(self.best):.4g}"
         return f"Archive({figures}, elites={len(self):,}, {cells})"
+
+
+def _competition(cells: CellsLike) -> Competition:
+    if isinstance(cells, Movable):
+        return MovingCells(cells)
+    return cells if isinstance(cells, Competition) else Cells(cells)
 
 
 def _beside(results: Any, measures: int) -> Any:

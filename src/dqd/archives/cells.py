@@ -18,16 +18,18 @@ from dqd.archives.rivals import Rivals, rivals
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import once
 from dqd.tessellations.buckets import Buckets
+from dqd.tessellations.categorical import CategoricalGrid
 from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.products import Products
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, pytree, register, replace
+from dqd.tessellations.uneven import UnevenGrid
+from dqd.types import AddResult, Evaluation, pytree, register, replace
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
 
-for _description in (Grid, CVT, Buckets, Products):
+for _description in (Grid, UnevenGrid, CategoricalGrid, CVT, Buckets, Products):
     register(_description)
 
 
@@ -62,6 +64,9 @@ class Cells:
         rate, minimum = threshold.learning_rate, threshold.minimum
         levels = None if rate == 1.0 else jnp.full(self.num_cells, minimum, dtype)
         return replace(self, learning_rate=float(rate), minimum=float(minimum), threshold=levels)
+
+    def prepared(self, archive: Archive, evaluation: Evaluation, allowed: Array) -> Archive:
+        return archive
 
     def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
         cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)

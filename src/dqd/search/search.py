@@ -32,7 +32,10 @@ FIXED = (
     *(
         f"{archive}.{name}"
         for archive in (".archive", ".archive.results")
-        for name in ("qd_score_offset", *(f"competition.{its}" for its in ("tessellation", "learning_rate", "minimum")))
+        for name in (
+            "qd_score_offset",
+            *(f"competition.{its}" for its in ("tessellation", "cells", "learning_rate", "minimum")),
+        )
     ),
 )
 
