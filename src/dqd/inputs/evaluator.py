@@ -178,7 +178,7 @@ def evaluator(
         )
     check_repetitions("evaluator", repetitions)
     estimate = jacobian if isinstance(jacobian, Estimate) else None
-    single = BatchFunction(function, None if isinstance(jacobian, Estimate) else jacobian)
+    single = BatchFunction(function, None if estimate is not None else cast("Callable[[Any], Any] | None", jacobian))
     return single if estimate is None and repetitions == 1 else Sampled(single, estimate, int(repetitions))
 
 
