@@ -141,7 +141,10 @@ def test_quiet_says_nothing() -> None:
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma"], ["--set: expected name=value"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=wide"], ["sigma: expected a finite number"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=0"], ["sigma: expected a number above 0"]),
-        (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["2 measures need at least as many coordinates, got 1"]),
+        (
+            ["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"],
+            ["2 measures need at least as many coordinates, got 1"],
+        ),
         (["--domain", "arm", "--algorithm", "cma-me", "--resolution", "99999"], ["9,999,800,001 cells are more"]),
     ],
 )

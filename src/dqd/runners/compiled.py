@@ -69,7 +69,7 @@ def iterate(
     one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
     block = block_length(search, one, state.iteration.size, counted)
     first = one.iteration  # iterations done; the same for all seeds
-    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.reported.standing)
+    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.standing)
 
     def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
         """To the end of a block of random numbers, or of the launch."""
@@ -80,7 +80,7 @@ def iterate(
         def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
             state, rows = carry
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
-            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.reported.standing)
+            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.standing)
 
         if counted:
             return done + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))

@@ -64,7 +64,8 @@ class Packed:
     def unpacked(self, always: Array | None = None) -> PyTree:
         """The tree. In a program `always` is what `apart` wants: the parts are copied out in one go."""
         if always is None:
-            parts = [jnp.asarray(part) for part in self._parts([np.asarray(vector) for vector in self.vectors])]
+            # Of copies: the vectors may be overwritten.
+            parts = jax.device_put(self._parts([np.array(vector) for vector in self.vectors]))
         else:
             parts = apart(always, self._parts, self.vectors)
         large, small = iter(self.large), iter(parts)
