@@ -105,13 +105,9 @@ class Result(Snapshot, Archived):
         return dataclasses.replace(saved, config=config, metrics=list(self.rows(ROWS)), timings=self._timings())
 
     def _timings(self) -> list[dict[str, float]]:
-        """What was spent at the beginning and at the end; a loop of one's own has no clock."""
-        spent: dict[str, tuple[float, float]] = {
-            "evaluations": (self.search.emitter.initial_population, self.evaluations)
-        }
-        spent |= {"seconds": (0, self.seconds)} if self.seconds else {}
-        ends = ((0, 0), (1, self.iterations))
-        return [{"iteration": iteration, **{name: each[i] for name, each in spent.items()}} for i, iteration in ends]
+        """The time at the beginning and at the end; a loop of one's own has no clock."""
+        ends = ((0, 0.0), (self.iterations, self.seconds)) if self.seconds else ()
+        return [{"iteration": iteration, "seconds": seconds} for iteration, seconds in ends]
 
     def save(
         self,

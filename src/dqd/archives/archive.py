@@ -37,6 +37,7 @@ from dqd.archives.moving import MovingCells
 from dqd.archives.rivals import number_before
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
+from dqd.inputs.bounds import Box
 from dqd.inputs.fields import Shapes
 from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
@@ -86,6 +87,7 @@ class Archive(Archived):
     qd_score_offset: float
     fields: dict[str, Array] | None = None  # (cells, ...) numbers of the user's own by name, NaN where not known
     results: Archive | None = None  # stores all that this one is shown, too; nobody searches in it
+    seen: Box | None = None  # an emitter's view: the coordinates in which elites are handed out
 
     @staticmethod
     def empty(
@@ -281,7 +283,12 @@ class Archive(Archived):
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
         chosen = jnp.minimum((uniform * self.count).astype(jnp.int32), self.count - 1)
-        return jnp.where(self.count > 0, once(self.solutions[self.occupied[chosen]]), fallback)
+        return jnp.where(self.count > 0, self.elite(self.occupied[chosen]), fallback)
+
+    def elite(self, row: Array) -> Array:
+        """The solutions of some rows, (...,) -> (..., n), in the coordinates of whoever is shown the archive."""
+        solutions = once(self.solutions[row])
+        return solutions if self.seen is None else self.seen.outward(solutions)
 
     def sample(self, key: Array, size: int) -> Array:
         """Solutions of `size` elites drawn uniformly, with replacement: (size, n)."""

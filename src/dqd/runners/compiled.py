@@ -72,7 +72,7 @@ def iterate(
     block = block_length(search, one, state.iteration.size, counted)
     first = one.iteration  # iterations done; the same for all seeds
     state = each(lambda state: replace(state, emitter=Packed.of(state.emitter)))(state)
-    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.reported.standing)
+    blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.standing)
 
     def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
         """To the end of a block of random numbers, or of the launch."""
@@ -83,7 +83,7 @@ def iterate(
         def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
             state, rows = carry
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
-            return state, jax.tree.map(functools.partial(_with_row, done - first), rows, state.reported.standing)
+            return state, jax.tree.map(functools.partial(_with_row, done - first), rows, state.standing)
 
         if counted:
             return done + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.archive import Archive
+from dqd.archives.metrics import Standing
 from dqd.compiler.flags import in_order
 from dqd.search.packing import Packed, opened
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
@@ -48,9 +49,9 @@ class Motion:
         return _opened(self._programs.division.join(self._state, self._fixed[1]))
 
     @property
-    def metrics(self) -> Metrics:
-        """At this very moment, which may be within a round."""
-        return self._programs.division.join(self._state, self._fixed[1]).reported.metrics
+    def reported(self) -> Archive:
+        """The archive whose metrics are told, at this very moment; the next half-step overwrites it."""
+        return self._programs.division.join(self._state, self._fixed[1]).reported
 
     def rows(self) -> Standing:
         """What the metrics follow from, after every iteration since this was last asked for."""

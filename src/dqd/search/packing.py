@@ -63,8 +63,9 @@ class Packed:
     def unpacked(self) -> PyTree:
         """The tree; of arrays at hand, the small ones pass through the host."""
         traced = any(isinstance(vector, jax.core.Tracer) for vector in self.vectors)
-        parts = self._parts(self.vectors if traced else [np.asarray(vector) for vector in self.vectors])
-        large, small = iter(self.large), iter(parts if traced else map(jnp.asarray, parts))
+        # Of copies: the vectors may be overwritten.
+        parts = self._parts(self.vectors if traced else [np.array(vector) for vector in self.vectors])
+        large, small = iter(self.large), iter(parts if traced else jax.device_put(parts))
         return jax.tree.unflatten(self.form, [next(large if place is None else small) for place in self.places])
 
     def _parts(self, vectors: list[Any]) -> list[Any]:

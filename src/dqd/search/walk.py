@@ -123,7 +123,7 @@ def _tell(
     """With the points of the next iteration, whose random numbers these are."""
     proposal = replace(proposal, drawn=opened(proposal.drawn))
     state = search.tell(state, proposal, evaluation)
-    return state, (state.reported.standing, search.ask_dqd(state, _next(search, state, noise)))
+    return state, (state.standing, search.ask_dqd(state, _next(search, state, noise)))
 
 
 def spread(evaluation: Evaluation, mask: np.ndarray) -> Evaluation:

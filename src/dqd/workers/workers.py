@@ -11,7 +11,8 @@ import numpy as np
 
 from dqd.inputs.arguments import check_rounds
 from dqd.workers.engine import Engine
-from dqd.workers.pool import Inline, Pool
+from dqd.workers.here import Here
+from dqd.workers.pool import Pool
 
 if TYPE_CHECKING:
     from dqd.inputs.evaluator import Evaluator
@@ -80,7 +81,7 @@ class Workers:
         """What evaluates, ready to begin."""
         executor = self.executor
         if executor is None:
-            return Pool(Inline())
+            return Here()
         if isinstance(executor, str) or _is_client(executor):
             from dqd.workers.dask import Cluster
 

@@ -213,7 +213,7 @@ class Targeting:
         chase = drawn["chase"]
         followed = (chase.left > 0) & jnp.isneginf(once(archive.objective[chase.goal]))
         chases = followed & jnp.all(jnp.isfinite(drawn["walk"]))
-        elite = jnp.where(archive.count > 0, once(archive.solutions[start.cell]), state.theta)
+        elite = jnp.where(archive.count > 0, archive.elite(start.cell), state.theta)
         return replace(
             state,
             theta=jnp.where(chases, drawn["walk"], elite),
