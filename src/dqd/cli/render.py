@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +11,7 @@ import typer
 
 from dqd.cli import options
 from dqd.cli.exits import FAILURE, USAGE, explained
+from dqd.inputs.names import imported
 from dqd.paper import presets
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ def render(
         str | None,
         typer.Option(metavar="MODULE:NAME", help="Your own: one solution -> PNG bytes, PIL image, array or figure."),
     ] = None,
+    generator: options.Generator = None,
 ) -> None:
     """Draw every elite of a run once, into pages of pictures beside it. dqd view shows them when you zoom in.
 
@@ -41,18 +41,21 @@ def render(
         archive = load(run)
         if archive.solutions is None:
             raise ValueError(f"{run} was saved without its solutions, so there is nothing to draw")
-        draw = _own(function, size) if function else _of_problem(archive.config, size)
+        draw = _own(function, size) if function else _of_problem(run, archive.config, size, generator)
     with explained(FAILURE):
         for done, total in atlas.fill(atlas.folder_of(run), archive, draw, size):
             typer.echo(f"drawn: {done:,} of {total:,}", err=True)
     typer.echo(f"{len(archive):,} pictures in {atlas.folder_of(run)}; see them: dqd view {run}")
 
 
-def _of_problem(config: Mapping[str, Any], size: int) -> Callable[[np.ndarray], np.ndarray]:
+def _of_problem(
+    run: Path, config: Mapping[str, Any], size: int, generator: str | None
+) -> Callable[[np.ndarray], np.ndarray]:
     """How the problem that a run names draws its solutions."""
     match config.get("command"):
         case {"domain": str(domain), **command} if domain in presets.PROBLEMS:
             given: Any = command.get("options") or {}
+            options.check_generator(run, given, generator)
             problem = presets.make_problem(domain, **options.builder_options(given))
         case _:
             raise ValueError("the run does not name a problem that draws its solutions; give --function MODULE:NAME")
@@ -71,14 +74,8 @@ def _of_problem(config: Mapping[str, Any], size: int) -> Callable[[np.ndarray], 
 
 
 def _own(name: str, size: int) -> Callable[[np.ndarray], np.ndarray]:
-    """A user's function, found as Python finds modules from the folder one is in."""
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        raise ValueError(f"--function: expected MODULE:NAME, such as drawing:draw, got {name!r}")
-    sys.path.insert(0, "")
-    draw_one = getattr(importlib.import_module(module), attribute, None)
-    if not callable(draw_one):
-        raise ValueError(f"--function: {module} has no function {attribute!r}")
+    """A user's function of one solution."""
+    draw_one = imported("--function", name)
 
     def draw(solutions: np.ndarray) -> np.ndarray:
         import numpy as np

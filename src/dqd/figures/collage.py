@@ -12,12 +12,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
-from dqd.figures.draw import EMPTY, name
+from dqd.figures.draw import EMPTY, LETTERS, name
 from dqd.figures.panels import Arrays
 from dqd.storage.durable import replace_file
 from dqd.tessellations import Raster, kinds
 
 INCHES = 0.62  # side of a block on paper
+LETTERS_PER_INCH = 11
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def draw(
     rows, columns = chosen.elite.shape
     axes.imshow(mosaic(chosen, images, pixels), extent=chosen.extent, aspect="auto", interpolation="antialiased")
     axes.set_box_aspect(rows / columns)
-    name(axes, labels[0], labels[1], title)
+    name(axes, labels[0], labels[1], title, letters=max(LETTERS, int(LETTERS_PER_INCH * INCHES * columns)))
 
 
 def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:
