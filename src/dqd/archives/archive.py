@@ -161,13 +161,12 @@ class Archive(Archived):
             fields=archive._fields_with(cell, saved.fields),
         )
 
-    def emptied(self) -> Archive:
-        """The same without elites, fields and thresholds, in arrays of its own."""
+    def emptied(self, fields: Shapes | None = None) -> Archive:
+        """The same without elites and thresholds, with other fields, in arrays of its own."""
         described = self.competition.tessellation if isinstance(self.competition, Cells) else self.competition
         size, dtype = self.solutions.shape[1], self.solutions.dtype
-        return Archive.empty(
-            jax.tree.map(jnp.array, described), size, qd_score_offset=self.qd_score_offset, dtype=dtype
-        )
+        kept: Any = {"qd_score_offset": self.qd_score_offset, "dtype": dtype, "fields": fields}
+        return Archive.empty(jax.tree.map(jnp.array, described), size, **kept)
 
     @property
     def reported(self) -> Archive:
@@ -276,6 +275,15 @@ class Archive(Archived):
             return None
         unknown = {name: jnp.full((len(row), *values.shape[1:]), jnp.nan) for name, values in self.fields.items()}
         return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
+
+    def with_fields(self, fields: Mapping[str, np.ndarray]) -> Archive:
+        """The same elites with more numbers kept of them: by name, (elites, ...) in the order of their cells."""
+        cells, dtype = np.flatnonzero(np.asarray(self.objective) > -np.inf), self.objective.dtype
+        added = {
+            name: _set(jnp.full((self.num_cells, *values.shape[1:]), jnp.nan, dtype), cells, np.asarray(values))
+            for name, values in fields.items()
+        }
+        return replace(self, fields={**(self.fields or {}), **added})
 
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         return self.competition.judge(self, objective, measures, can_enter(objective, measures, mask))

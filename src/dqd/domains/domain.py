@@ -45,10 +45,14 @@ class Domain:
         """
         raise NotImplementedError
 
+    def on_host(self) -> Any:
+        """What evaluates: this itself, or an evaluator in its place where JAX cannot trace all of it."""
+        return self
+
     def evaluate(self, solutions: Array) -> Evaluation:
         """Objective and measures of a batch (b, n)."""
         objective, measures, *more = jax.vmap(self.score)(solutions)
-        return Evaluation(self._stored(objective), measures, None, **_told(more))
+        return Evaluation(self.store(objective), measures, None, **_told(more))
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
         """The same with jacobians (b, 1 + k, n): one linearisation per solution, 1 + k pull-backs."""
@@ -59,15 +63,21 @@ class Domain:
             return outputs[0], outputs[1:], jacobian, *more
 
         objective, measures, jacobian, *more = jax.vmap(one)(solutions)
-        return Evaluation(self._stored(objective), measures, jacobian, **_told(more))
+        return Evaluation(self.store(objective), measures, jacobian, **_told(more))
 
     def _outputs(self, x: Array) -> tuple[Array, list[Any]]:
         objective, measures, *more = self.score(x)
         return jnp.concatenate([jnp.reshape(objective, 1), measures]), more
 
-    def _stored(self, objective: Array) -> Array:
+    def store(self, objective: Array) -> Array:
+        """What the archive stores of raw objectives."""
         scale, offset = self.transform
         return scale * objective + offset
+
+
+def evaluating(score: Any) -> Any:
+    """Who evaluates a score: of a domain that JAX cannot trace, what stands in its place; all else as it is."""
+    return score.on_host() if isinstance(score, Domain) else score
 
 
 def sized(x: Array, n: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dqd.inputs.fields import FIELD, nested
 from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
 from dqd.saved.archive import SavedArchive, placed
 from dqd.saved.save import Source, by_suffix
-from dqd.storage import record
+from dqd.storage import judgement, record
 from dqd.tessellations import kinds
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
@@ -22,6 +23,8 @@ from dqd.tessellations.tessellation import Tessellation
 
 def load(path: Source) -> SavedArchive:
     """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported.
+
+    Where elites were judged when the search had ended, it is what the judges left, as in the run's result.
 
     Safe with files of others: every size is checked before anything is allocated, and no code is run. A run may be read
     while it is written: it is its newest checkpoint. JAX is not needed.
@@ -36,6 +39,9 @@ def load(path: Source) -> SavedArchive:
     folder, _ = record.locate(Path(path))
     if folder.is_dir():
         run = record.read(path)
+        judged = judgement.read(Path(path), run.step)
+        if judged is not None:
+            run = replace(run, arrays=judged.arrays(), config={**run.config, "summary": judged.summary})
         offset = run.config.get("qd_score_offset", 0.0)
         return _archive(path, {"qd_score_offset": offset, **run.arrays}, run)
     if not Path(path).exists():
