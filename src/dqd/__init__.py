@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dqd.emitters import targeting as targeting
     from dqd.explorer.show import show as show
     from dqd.illumination import illuminate as illuminate
+    from dqd.inputs.bounds import Bounds as Bounds
     from dqd.inputs.estimates import EvolutionStrategies as EvolutionStrategies
     from dqd.inputs.estimates import FiniteDifferences as FiniteDifferences
     from dqd.inputs.evaluator import Evaluator as Evaluator
@@ -84,6 +85,7 @@ _HOMES = {
     "dqd.ask_tell": ("AskTell",),
     "dqd.ask_tell_async": ("AskTellAsync",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
+    "dqd.inputs.bounds": ("Bounds",),
     "dqd.inputs.estimates": ("EvolutionStrategies", "FiniteDifferences"),
     "dqd.inputs.evaluator": ("Evaluator", "evaluator"),
     "dqd.interop.torch": ("torch_evaluator",),

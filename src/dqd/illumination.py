@@ -24,14 +24,16 @@ from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.console.saying import say
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
 from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.emitters.presets import usual
+from dqd.emitters.scale import scaled
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
+from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.fields import Shapes, check_fields
 from dqd.inputs.layout import Layout
@@ -160,7 +162,8 @@ def illuminate(
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
         iterations: how many in all. Another number compiles nothing anew.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
-        bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
+        bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase, by clipping. Or a
+            `dqd.Bounds`, which can reflect, or map smoothly.
         initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
             have one; default 1, or chosen where the emitter's sigma is.
         archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
@@ -250,10 +253,13 @@ def illuminate(
     found = (stopped, *clock.read(), task.layout, named(task.problem))
     result: Result | Results
     if seeds is None:
-        judged = task.judged(state.archive, progress) if stopped not in ENDED_BY_SIGNAL else None
-        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged, chosen=chosen)
+        result = Result(task.search, state, history.arrays(), numbers[0], *found, chosen=chosen)
     else:
         result = Results(task.search, state, history.arrays(), numbers, *found, chosen=chosen)
+    if task.given is not None and task.given.is_judged and stopped not in ENDED_BY_SIGNAL:
+        result = result.judged_by(task.given, judging(progress))
+        if folder is not None:
+            result.keep_judged(folder.path)
     hearing.tell("on_end", result)
     if stopped == "terminated":
         raise Terminated(result)
@@ -285,26 +291,18 @@ class _Task:
             return self, {}
         chosen = self.scales.recorded(folder)
         if chosen is None:
-            k, bounds = self.archive.num_measures, self.search.bounds
+            k, bounds = self.archive.num_measures, numpy_sides(self.search.bounds)
             with contextlib.closing(_Look(self.problem, place, k, bounds)) as look:
                 chosen = lead(self.scales.choosing(self.x0, self.archive), look)
             if progress is not False:
                 say_chosen(chosen)
         return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
 
-    def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
-        """What counts in the end, if that is not what the search found."""
-        if self.given is None or not self.given.judges or not len(archive):
-            return None
-        return self.given.judged(archive, judging(progress))
-
     def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None, iterations: int) -> Runner:
         if isinstance(place, Devices):
             if not isinstance(self.problem, Domain):
                 raise ValueError("where: devices share what is compiled; give an evaluator dqd.Workers instead")
             return Sharded(self.search, self.problem, batched, place.mesh)
-        if batched and self.given is not None and self.given.judges:
-            raise ValueError("seeds: elites that are judged again are those of one seed; give seed")
         if isinstance(self.problem, Domain) and place is None:
             return Compiled(self.search, self.problem, batched)
         if batched:
@@ -339,6 +337,7 @@ def _task(
     problem = score if isinstance(score, Problem) else None
     if problem is not None:
         given, score = problem.filled(**given), problem.domain
+    score = evaluating(score)
     if isinstance(score, TorchEvaluator):
         given["x0"] = score.start(given["x0"])
     tessellation = given["tessellation"]
@@ -348,7 +347,7 @@ def _task(
     emitter = usual() if emitter is None else emitter
     wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
-    search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
+    search = Search(emitter, layout.box(given["bounds"], flat), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation,
@@ -359,7 +358,8 @@ def _task(
         fields=fields,
         results=result_archive,
     )
-    rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
+    begun = Beginning.of(beginning, archive, numpy_sides(search.bounds))
+    rest = (search, archive, flat, layout, problem, begun, scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)
@@ -401,7 +401,8 @@ def compile_ahead(
     `illuminate` finds the programs in JAX's persistent compilation cache.
     """
     layout, flat = Layout.of(x0)
-    domain, search = as_domain(score, layout), Search(emitter)
+    domain = as_domain(score, layout)
+    search = Search(scaled(emitter, lambda along: 1.0))  # what is still to be chosen is traced: any number will do
     threshold = threshold_of(emitter, None)
     kept: Any = {"threshold": threshold, "dtype": flat.dtype, "results": result_archive}
     archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, **kept))

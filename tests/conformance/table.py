@@ -45,7 +45,7 @@ EMITTERS = {
     "cma_maega": lambda s=1.0: dqd.cma_maega(1.0 * s, 0.9 * s, annealing=0.1 * s, minimum=-5.0 * s, **PAIR),
     "dds": lambda s=1.0: dqd.dds(0.5 * s, 0.05 * s, batch_size=24, emitters=2, buffer=50),
     "dds_mega": lambda s=1.0: dqd.dds_mega(1.0 * s, 0.05 * s, 0.9 * s, buffer=50, **PAIR),
-    "dms": lambda s=1.0: dqd.dms(2.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, batch_size=24, emitters=2, lifetime=7, empty=8),
+    "dms": lambda s=1.0: dqd.dms(2.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, batch_size=24, emitters=2, restart=7, empty=8),
     "dms_mega": lambda s=1.0: dqd.dms_mega(1.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, 0.9 * s, empty=8, **PAIR),
     "squad": lambda s=1.0: dqd.squad(
         0.1 * s, 1.0 * s, minimum=-5.0 * s, scale=0.1 * s, initial_sigma=1.0 * s, population=24, batch_size=24

@@ -65,6 +65,15 @@ def test_the_kept_solutions_are_those_of_their_trial(finished):
         np.testing.assert_allclose(scores.measures, arrays["measures"], rtol=1e-4, atol=1e-4)
 
 
+def test_trials_side_by_side_choose_what_the_settings_left_out(tmp_path):
+    squad = next(entry for entry in suites.suite("high-dimensional").entries if entry.algorithm == "squad")
+    assert squad.describe()["settings"]["scale"] is None
+    entry = dataclasses.replace(squad, n=8, cells=20, trials=2, iterations=2)
+    assert launch.reproduce(Suite("high-dimensional", "tiny", (entry,)), tmp_path, device="gpu", say=SAID.append)
+    found = [record.read(trial_folder(tmp_path, entry.id, trial)) for trial in range(2)]
+    assert [each.config["summary"]["evaluations"] for each in found] == [2 * 128] * 2
+
+
 def test_the_time_left_does_not_count_the_compilation(monkeypatch):
     now = 0.0
     monkeypatch.setattr(pools.time, "monotonic", lambda: now)

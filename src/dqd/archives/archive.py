@@ -37,6 +37,7 @@ from dqd.archives.moving import MovingCells
 from dqd.archives.rivals import number_before
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
+from dqd.inputs.bounds import Box
 from dqd.inputs.fields import Shapes
 from dqd.saved.archive import SavedArchive, checked_measures
 from dqd.saved.archived import Archived
@@ -54,7 +55,25 @@ __all__ = ["IMPROVED", "NEW", "REJECTED", "Archive"]
 
 @pytree
 class Archive(Archived):
-    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive."""
+    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive.
+
+    A candidate (x, f, m) of cell c replaces the elite of c if f is above its objective, or c is empty; equally good
+    ones stay out. A batch is judged as if its rows came one by one. With a `dqd.Threshold`, f must be above the
+    threshold of the cell, which rises.
+
+    Of a search it is `result.archive`. By itself, `Archive.empty(cells, n)` takes a `dqd.Grid`, a `dqd.CVT` or a
+    competition such as `dqd.DNS`, and keeps (n + k + 4) numbers for each cell. `add` costs O(batch n), whatever the
+    number of cells; called often, it belongs into `jax.jit`.
+
+    >>> archive = dqd.Archive.empty(dqd.Grid(lower=[0], upper=[1], shape=[4]), 2)
+    >>> solutions = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> told = dqd.Evaluation(objective=jnp.array([1.0, 5.0, 2.0]), measures=jnp.array([[0.1], [0.2], [0.9]]))
+    >>> archive, became = archive.add(solutions, told)
+    >>> became.status.tolist()  # 2 new, 1 improved, 0 rejected
+    [2, 1, 2]
+    >>> len(archive), archive.qd_score, archive.retrieve([0.15]).solutions.tolist()
+    (2, 1.75, [[3.0, 4.0]])
+    """
 
     competition: Competition  # who is kept
     solutions: Array  # (cells, n)
@@ -68,6 +87,7 @@ class Archive(Archived):
     qd_score_offset: float
     fields: dict[str, Array] | None = None  # (cells, ...) numbers of the user's own by name, NaN where not known
     results: Archive | None = None  # stores all that this one is shown, too; nobody searches in it
+    seen: Box | None = None  # an emitter's view: the coordinates in which elites are handed out
 
     @staticmethod
     def empty(
@@ -141,13 +161,12 @@ class Archive(Archived):
             fields=archive._fields_with(cell, saved.fields),
         )
 
-    def emptied(self) -> Archive:
-        """The same without elites, fields and thresholds, in arrays of its own."""
+    def emptied(self, fields: Shapes | None = None) -> Archive:
+        """The same without elites and thresholds, with other fields, in arrays of its own."""
         described = self.competition.tessellation if isinstance(self.competition, Cells) else self.competition
         size, dtype = self.solutions.shape[1], self.solutions.dtype
-        return Archive.empty(
-            jax.tree.map(jnp.array, described), size, qd_score_offset=self.qd_score_offset, dtype=dtype
-        )
+        kept: Any = {"qd_score_offset": self.qd_score_offset, "dtype": dtype, "fields": fields}
+        return Archive.empty(jax.tree.map(jnp.array, described), size, **kept)
 
     @property
     def reported(self) -> Archive:
@@ -257,13 +276,27 @@ class Archive(Archived):
         unknown = {name: jnp.full((len(row), *values.shape[1:]), jnp.nan) for name, values in self.fields.items()}
         return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
 
+    def with_fields(self, fields: Mapping[str, np.ndarray]) -> Archive:
+        """The same elites with more numbers kept of them: by name, (elites, ...) in the order of their cells."""
+        cells, dtype = np.flatnonzero(np.asarray(self.objective) > -np.inf), self.objective.dtype
+        added = {
+            name: _set(jnp.full((self.num_cells, *values.shape[1:]), jnp.nan, dtype), cells, np.asarray(values))
+            for name, values in fields.items()
+        }
+        return replace(self, fields={**(self.fields or {}), **added})
+
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         return self.competition.judge(self, objective, measures, can_enter(objective, measures, mask))
 
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
         chosen = jnp.minimum((uniform * self.count).astype(jnp.int32), self.count - 1)
-        return jnp.where(self.count > 0, once(self.solutions[self.occupied[chosen]]), fallback)
+        return jnp.where(self.count > 0, self.elite(self.occupied[chosen]), fallback)
+
+    def elite(self, row: Array) -> Array:
+        """The solutions of some rows, (...,) -> (..., n), in the coordinates of whoever is shown the archive."""
+        solutions = once(self.solutions[row])
+        return solutions if self.seen is None else self.seen.outward(solutions)
 
     def sample(self, key: Array, size: int) -> Array:
         """Solutions of `size` elites drawn uniformly, with replacement: (size, n)."""

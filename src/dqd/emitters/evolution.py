@@ -1,28 +1,27 @@
 """CMA-ME's improvement emitter (Fontaine et al. 2020), and CMA-MAE's (Fontaine & Nikolaidis 2023).
 
-With filter selection the parents are exactly the samples that changed the archive, so their number varies from 0 to
-all; or else they are the better half. A patient emitter goes on when nothing changed. CMA-MAE is patient, takes the
-better half, and has the archive anneal its acceptance thresholds: the ranking follows from these (`rank`).
+A strategy samples solutions, learns from those that are selected (`selection`), and starts anew from a random elite
+(`restarts`). CMA-MAE learns from the better half, goes on until it has converged, and has the archive anneal its
+acceptance thresholds: the ranking follows from these (`rank`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
-from dqd.archives.archive import REJECTED, Archive
+from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
+from dqd.compiler.random import normals
 from dqd.emitters.emitter import no_points
 from dqd.emitters.rank import Ranking, drawn_direction, no_direction, rank
-from dqd.emitters.restarts import NO_CHANGE, Restarts
+from dqd.emitters.restarts import Restart, Restarts
 from dqd.emitters.scale import Choose, chosen
+from dqd.emitters.selection import Selection, num_parents
 from dqd.strategies.strategy import Strategy
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, pytree, replace, static
-
-Parents = Literal["changed", "half"]
 
 
 @pytree
@@ -39,9 +38,8 @@ class Evolution:
 
     strategy: Strategy
     threshold: Threshold | None = None  # that it wants the archive to have
-    parents: Parents = static(default="changed")
-    patient: bool = static(default=False)
-    lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
+    selection: Selection = static(default="filter")
+    restart: Restart = static(default="no_improvement")
     ranking: Ranking = static(default="improvement")
     initial_population: int = static(default=0)
     num_points = 0
@@ -53,12 +51,11 @@ class Evolution:
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
         direction = drawn_direction(self.ranking, key, k)
-        normal_numbers = jax.random.normal(normal, (self.batch_size, n))
-        return {"normal": normal_numbers, "elite": jax.random.uniform(elite), **direction}
+        numbers = normals(normal, (self.batch_size, n))
+        return {"normal": numbers, "elite": jax.random.uniform(elite), **direction}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
-        impatient = () if self.patient else (NO_CHANGE,)
-        restarts = Restarts.none(*self.strategy.reasons, *impatient, lifetime=self.lifetime)
+        restarts = Restarts.none(*self.strategy.reasons, rule=self.restart)
         return EvolutionState(self.strategy.init(x0), x0, restarts, no_direction(self.ranking, k, x0.dtype))
 
     def points(self, state: EvolutionState, archive: Archive, noise: dict[str, Array]) -> Points:
@@ -80,11 +77,10 @@ class Evolution:
         self, state: EvolutionState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> EvolutionState:
         ranked = rank(self.ranking, result, archive, state.direction, drawn.get("direction"))
-        changed = jnp.sum(result.status != REJECTED)
-        parents = changed if self.parents == "changed" else self.batch_size // 2
+        parents = num_parents(self.selection, result)
         strategy = self.strategy.tell(state.strategy, drawn["samples"], ranked.ranks, parents)
         tests = self.strategy.stop(strategy, ranked.ranks, ranked.values)
-        restart, restarts = state.restarts.after(tests if self.patient else jnp.append(tests, changed == 0))
+        restart, restarts = state.restarts.after(tests, result)
         elite = archive.pick(drawn["elite"][None], state.x0)[0]
         strategy = self.strategy.reset(strategy, restart, elite)
         return replace(state, strategy=strategy, restarts=restarts, direction=ranked.after(restart))

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dqd.explorer.places import Place
 
 COUNT = 2**31
-FIGURES = ("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds")
+FIGURES = (
+    *("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds"),
+    *("trusted_qd_score", "trusted_coverage", "agreement"),  # of runs that held-out judges have looked at
+)
 NOTHING = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
 
 

@@ -346,14 +346,14 @@ def _extend(matrix: np.ndarray, low: float, high: float) -> str:
     return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[below, above]
 
 
-def name(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
+def name(axes: Axes, x_label: str, y_label: str, title: str | None, letters: int = LETTERS) -> None:
     """Label the axes, and give them a title."""
-    axes.set_xlabel(words(x_label), parse_math=False)  # anyone's words: a $ is a $
-    axes.set_ylabel(words(y_label), parse_math=False)
+    axes.set_xlabel(words(x_label, letters), parse_math=False)  # anyone's words: a $ is a $
+    axes.set_ylabel(words(y_label, letters), parse_math=False)
     if title:
-        axes.set_title(words(title), parse_math=False)
+        axes.set_title(words(title, letters), parse_math=False)
 
 
-def words(text: str) -> str:
-    """In lines short enough for a map to stand beside them."""
-    return textwrap.fill(text, LETTERS)
+def words(text: str, letters: int = LETTERS) -> str:
+    """In lines short enough for a map to stand beside them; lines that end where they end stay so."""
+    return "\n".join(textwrap.fill(line, letters) for line in text.splitlines())

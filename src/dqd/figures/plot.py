@@ -162,8 +162,8 @@ def curves(
     Args:
         runs: a run, or a sequence of trials such as `Results`, for one line; a dictionary of these by name for several.
         metric: "qd_score", "coverage", "best" or "mean".
-        against: "iteration", "evaluations" or "seconds". A run on disk knows them at many times, a result at its two
-            ends, between which a straight line is taken.
+        against: "iteration", "evaluations" or "seconds". Iterations and evaluations are known at every point; seconds
+            at many times by a run on disk, at its two ends by a result, and between them a straight line is taken.
         cmap: a matplotlib colour map for the lines instead of our colours.
     """
     check_known("metric", metric, METRICS)
@@ -233,17 +233,21 @@ def collage(
     columns: int = 8,
     rows: int = 8,
     pixels: int = 192,
+    pick: str = "best",
+    crop: bool = True,
 ) -> Axes:
-    """The map as pictures: in each block the image of its best elite. For two measures.
+    """The map as pictures: in each block the image of one elite. For two measures.
 
-    `render` makes images (b, height, width, 3) of bytes from solutions (b, n); `pixels` is the side of a block.
+    `render` makes images (b, height, width, 3) of bytes from solutions (b, n); `pixels` is the longer side of a block.
+    `pick` says which elite is shown: the "best" of a block, the one at its "centre", or the best of those that held-out
+    judges agree with, "trusted". `crop` leaves empty borders of the map out.
     """
     saved, names = _saved(source, labels, solutions=True)
     if saved.solutions is None:
         raise ValueError("collage: the solutions were not saved")
-    chosen = collages.blocks(saved.arrays(), columns, rows)
+    chosen = collages.blocks(saved.arrays(), columns, rows, crop=crop, pick=pick)
     images = np.asarray(render(saved.solutions[chosen.elite[chosen.elite >= 0]]))
-    with _axes(ax, *collages.size(chosen), dpi=pixels / collages.INCHES) as axes:
+    with _axes(ax, *collages.size(chosen, images), dpi=pixels / collages.INCHES) as axes:
         collages.draw(chosen, images, axes, labels=names, title=title, pixels=pixels)
     return axes
 

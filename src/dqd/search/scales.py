@@ -14,7 +14,7 @@ from dqd.archives.cells import Cells
 from dqd.archives.competition import called
 from dqd.console import saying
 from dqd.domains.rows import named, parallel_rows
-from dqd.domains.survey import Ask, Survey
+from dqd.domains.survey import Ask, Survey, within
 from dqd.emitters.scale import scaled, unscaled
 from dqd.search.search import Search
 from dqd.storage import record
@@ -44,13 +44,13 @@ class Scales:
     def choosing(self, x0: Any, searched: Archive | Tessellation) -> Generator[Ask, Evaluation, dict[str, float]]:
         """Asks for evaluations until all is chosen."""
         cells = searched if isinstance(searched, Tessellation) else _cells(searched)
-        bounds = None if self.search.bounds is None else tuple(np.asarray(side) for side in self.search.bounds)
-        survey = Survey(np.asarray(x0), cells, cast("tuple[Any, Any] | None", bounds))
+        bounds = self.search.bounds
+        survey = Survey.of(np.asarray(x0), cells, bounds)
         chosen: dict[str, float] = {}
         for name in self.names:
             along = "solutions" if name == INITIAL else cast("Along", name)
             known, find = chosen.get(along), survey.slope() if along == "objective" else survey.sigma(along)
-            chosen[name] = (yield from find) if known is None else known
+            chosen[name] = (yield from within(find, bounds)) if known is None else known
         _warn(survey.jacobians)
         return chosen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import optax
 
@@ -12,10 +12,12 @@ from dqd.archives.threshold import Threshold
 from dqd.emitters.arborescence import Arborescence
 from dqd.emitters.combine import Replicated, replicate
 from dqd.emitters.emitter import Emitter
-from dqd.emitters.evolution import Evolution, Parents
-from dqd.emitters.presets.checks import positive_or_chosen, share
-from dqd.emitters.rank import RULES, Ranking
-from dqd.inputs.names import check_known, known
+from dqd.emitters.evolution import Evolution
+from dqd.emitters.presets.checks import check_ranking, check_restart, check_selection, positive_or_chosen, share
+from dqd.emitters.rank import Ranking
+from dqd.emitters.restarts import Restart
+from dqd.emitters.selection import Selection
+from dqd.inputs.names import known
 from dqd.strategies import CMAES, LMMAES, XNES, OpenAIES, SepCMAES, Strategy
 from dqd.types import replace
 
@@ -39,34 +41,35 @@ def cma_me(
     *,
     batch_size: int = 36,
     emitters: int = 1,
-    parents: Parents = "changed",
-    patient: bool = False,
+    selection: Selection = "filter",
+    restart: Restart = "no_improvement",
+    ranking: Ranking = "improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
-    ranking: Ranking = "improvement",
 ) -> Evolution | Replicated:
     """CMA-ME (Fontaine et al. 2020): CMA-ES in solution space that is rewarded for changing the archive.
 
         x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda
 
     Samples are ranked: new cells first, then improvements, then the rest, each by the objective gained. Parents are the
-    samples that changed the archive. When none did, it starts anew from a random elite.
+    samples that changed the archive. When none did, it starts anew from a random elite. Both may be chosen otherwise.
 
     Args:
         sigma: standard deviation at the start and after every restart, in the units of a solution. None chooses it by
             the cells of the grid.
         batch_size: evaluations per iteration, shared equally by the emitters: lambda is `batch_size / emitters`.
         emitters: copies side by side, each with a distribution of its own.
-        parents: "changed" are the samples that changed the archive; "half" is the better half.
-        patient: go on when no sample changed the archive, until CMA-ES itself has converged.
+        selection: which samples are parents. "filter" are those that changed the archive; "mu" is the better half.
+        restart: when to start anew from a random elite, besides when CMA-ES has converged. "no_improvement": when no
+            sample changed the archive; "basic": never; a number: so many iterations after the last start at latest.
+        ranking: "improvement", as above. Or, as pyribs calls them: "obj" by the objective alone, "imp" by what was
+            gained alone, "rd" by how far measures lie along a random direction, drawn at every start; with "2obj",
+            "2imp" and "2rd" new cells come first, then improvements.
         strategy: how the distribution learns. "cma-es" (Hansen 2016) keeps all n x n covariances; "sep-cma-es" (Ros &
             Hansen 2008) a diagonal; "lm-ma-es" (Loshchilov et al. 2017) 4 + 3 ln(n) directions; "openai-es" (Salimans
             et al. 2017) moves the mean alone. These three take O(n) in memory and time, for n of 10^5 and more. "xnes"
             (Glasmachers et al. 2010) keeps n x n numbers, and no paths: for noisy functions of few numbers.
         rank_one: of "cma-es": "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
-        ranking: "improvement", as above. Or, as pyribs calls them: "obj" by the objective alone, "imp" by what was
-            gained alone, "rd" by how far measures lie along a random direction, drawn at every start; with "2obj",
-            "2imp" and "2rd" new cells come first, then improvements.
 
     Needs no gradients. "cma-es" keeps 12 n^2 bytes in float32: the covariances, their root and its inverse, which are
     O(n^3) work every n / 37 iterations with 36 samples.
@@ -76,10 +79,9 @@ def cma_me(
     >>> dqd.cma_me(sigma=0.5, strategy="lm-ma-es").strategy
     LMMAES(sigma=0.5, population=36)
     """
-    if parents not in get_args(Parents):
-        raise ValueError(f"parents: expected 'changed' or 'half', got {parents!r}")
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, parents=parents, patient=bool(patient)), emitters, ranking)
+    rules = (check_selection(selection), check_restart(restart), check_ranking(ranking))
+    return copies(Evolution(learning, None, *rules), emitters)
 
 
 def cma_mae(
@@ -89,9 +91,11 @@ def cma_mae(
     *,
     batch_size: int = 540,
     emitters: int = 15,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
+    ranking: Ranking = "improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
-    ranking: Ranking = "improvement",
 ) -> Evolution | Replicated:
     """CMA-MAE (Fontaine & Nikolaidis 2023): CMA-ES that is rewarded for what it gains above a slowly rising threshold.
 
@@ -111,9 +115,8 @@ def cma_mae(
         minimum: an objective, the lowest worth keeping: where thresholds begin.
         batch_size: evaluations per iteration, shared equally by the emitters.
         emitters: copies side by side, each with a distribution of its own.
-        strategy: how a distribution learns, as `cma_me` has it.
+        selection, restart, ranking, strategy: as `cma_me` has them.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
-        ranking: by what samples are ranked, as `cma_me` has it.
 
     Needs no gradients. The thresholds are the archive's: `illuminate` and `AskTell` take them from the emitter. Costs
     what `cma_me` costs, for every emitter.
@@ -127,7 +130,8 @@ def cma_mae(
     True
     """
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, Threshold(annealing, minimum), parents="half", patient=True), emitters, ranking)
+    rules = (check_selection(selection), check_restart(restart), check_ranking(ranking))
+    return copies(Evolution(learning, Threshold(annealing, minimum), *rules), emitters)
 
 
 def cma_mega(
@@ -138,9 +142,11 @@ def cma_mega(
     batch_size: int = 36,
     emitters: int = 1,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "no_improvement",
+    ranking: Ranking = "improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
-    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
     **arguments: Any,
 ) -> Arborescence | Replicated:
@@ -162,9 +168,10 @@ def cma_mega(
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
         normalize: divide every gradient by its length.
-        strategy: how the distribution of coefficients learns, as `cma_me` has it.
+        selection: which branches are parents. "mu" is the better half; "filter" are those that changed the archive.
+        restart, ranking, strategy: when theta starts anew, by what branches are ranked, and how coefficients are
+            learnt, as `cma_me` has them.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
-        ranking: by what samples are ranked, as `cma_me` has it.
         keep_step_count: leave the optimiser's step counter running across restarts, as the authors' Adam does.
         arguments: all others go to the optimiser, such as `b1` below.
 
@@ -176,11 +183,10 @@ def cma_mega(
     (1, 35)
     """
     each = share(batch_size, emitters, 3)
-    settings: dict[str, Any] = {"normalize": normalize, "strategy": strategy, "rank_one": rank_one}
-    one = arborescence(
-        sigma, learning_rate, optimizer, batch_size=each, keep_step_count=keep_step_count, **settings, **arguments
-    )
-    return copies(one, emitters, ranking)
+    rules: dict[str, Any] = {"selection": selection, "restart": restart, "ranking": ranking}
+    learning: dict[str, Any] = {"strategy": strategy, "rank_one": rank_one, "keep_step_count": keep_step_count}
+    settings: dict[str, Any] = {"batch_size": each, "normalize": normalize}
+    return copies(arborescence(sigma, learning_rate, optimizer, **settings, **rules, **learning, **arguments), emitters)
 
 
 def cma_mega_adam(
@@ -190,9 +196,11 @@ def cma_mega_adam(
     batch_size: int = 36,
     emitters: int = 1,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "no_improvement",
+    ranking: Ranking = "improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
-    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
 ) -> Arborescence | Replicated:
     """CMA-MEGA (Adam): `cma_mega` whose theta moves by Adam.
@@ -213,9 +221,11 @@ def cma_mega_adam(
         batch_size=batch_size,
         emitters=emitters,
         normalize=normalize,
+        selection=selection,
+        restart=restart,
+        ranking=ranking,
         strategy=strategy,
         rank_one=rank_one,
-        ranking=ranking,
         keep_step_count=keep_step_count,
     )
 
@@ -230,9 +240,11 @@ def cma_maega(
     batch_size: int = 540,
     emitters: int = 15,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
+    ranking: Ranking = "improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
-    ranking: Ranking = "improvement",
     keep_step_count: bool = True,
     **arguments: Any,
 ) -> Arborescence | Replicated:
@@ -247,8 +259,8 @@ def cma_maega(
         annealing, minimum: of the thresholds, as `cma_mae` has them.
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
-        sigma, learning_rate, optimizer, normalize, strategy, rank_one, ranking, keep_step_count, arguments: as in
-            `cma_mega`.
+        sigma, learning_rate, optimizer, normalize, selection, restart, ranking, strategy, rank_one, keep_step_count,
+            arguments: as in `cma_mega`.
 
     >>> emitter = dqd.cma_maega(sigma=1.0)
     >>> emitter.num_points, emitter.batch_size, emitter.threshold  # with gradients, without, what counts as progress
@@ -258,12 +270,15 @@ def cma_maega(
         *(sigma, learning_rate, optimizer),
         batch_size=share(batch_size, emitters, 3),
         normalize=normalize,
+        selection=selection,
+        restart=restart,
+        ranking=ranking,
         strategy=strategy,
         rank_one=rank_one,
         keep_step_count=keep_step_count,
         **arguments,
     )
-    return copies(replace(one, threshold=Threshold(annealing, minimum), patient=True), emitters, ranking)
+    return copies(replace(one, threshold=Threshold(annealing, minimum)), emitters)
 
 
 def arborescence(
@@ -273,9 +288,12 @@ def arborescence(
     *,
     batch_size: int,
     normalize: bool,
+    selection: Selection,
+    restart: Restart,
     strategy: StrategyName,
     rank_one: RankOne,
     keep_step_count: bool,
+    ranking: Ranking = "improvement",
     **arguments: Any,
 ) -> Arborescence:
     """A single one, with what `cma_mega` was given."""
@@ -309,6 +327,9 @@ def arborescence(
         functools.partial(optimizer, **choices) if choices else optimizer,
         keep_step_count=bool(keep_step_count),
         normalize=bool(normalize),
+        selection=check_selection(selection),
+        restart=check_restart(restart),
+        ranking=check_ranking(ranking),
     )
 
 
@@ -321,7 +342,5 @@ def strategy_of(name: StrategyName, sigma: float | None, population: int, rank_o
     return kind(positive_or_chosen(sigma=sigma), population)
 
 
-def copies(emitter: E, count: int, ranking: Ranking = "improvement") -> E | Replicated:
-    check_known("ranking", ranking, RULES)
-    one = replace(emitter, ranking=ranking)
-    return one if count == 1 else replicate(one, count)
+def copies(emitter: E, count: int) -> E | Replicated:
+    return emitter if count == 1 else replicate(emitter, count)

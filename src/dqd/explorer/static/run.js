@@ -141,6 +141,8 @@ class RunPage {
       .join(" · ");
     const figures = [
       ["QD-score", fixed(run.qd_score)],
+      ["trusted", run.trusted_qd_score == null ? null : fixed(run.trusted_qd_score)],
+      ["judges agree", run.agreement == null ? null : percent(run.agreement)],
       ["coverage", percent(run.coverage)],
       ["best", figure(run.best, 6)],
       ["elites", count(run.archive.elites)],
