@@ -259,8 +259,8 @@ def cma_maega(
         annealing, minimum: of the thresholds, as `cma_mae` has them.
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
-        sigma, learning_rate, optimizer, normalize, selection, restart, ranking, strategy, rank_one, keep_step_count,
-            arguments: as in `cma_mega`.
+        sigma, learning_rate, optimizer, normalize, keep_step_count, arguments: as in `cma_mega`.
+        selection, restart, ranking, strategy, rank_one: as `cma_me` has them.
 
     >>> emitter = dqd.cma_maega(sigma=1.0)
     >>> emitter.num_points, emitter.batch_size, emitter.threshold  # with gradients, without, what counts as progress
