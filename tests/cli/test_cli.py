@@ -252,7 +252,7 @@ def test_the_demo_draws_pictures_and_can_be_repeated(demonstrated: Path, tmp_pat
 def test_the_demo_of_digits_replaces_that_of_arms(demonstrated: Path, tmp_path: Path) -> None:
     out = shutil.copytree(demonstrated, tmp_path / "demo")
     words = call("demo", "--domain", "lsi-digits", "--out", out, "--iterations", "20").stdout
-    assert names(out) == {"config.json", "steps", "heatmap.png", "collage.png"}
+    assert names(out) == {"config.json", "steps", "heatmap.png", "collage.png", "disagreement.png"}
     assert "digits with 720 evaluations and 20 gradients" in words
     assert "the demo knows arm and lsi-digits" in call("demo", "--domain", "lp-sphere", code=2).stderr
 

@@ -207,7 +207,7 @@ def test_provisional_scores_are_judged_again_and_kept(tmp_path, monkeypatch, cap
 
     kept, searched = result.archive.elites, result.provisional.archive.elites
     assert len(kept) == told["rescored"]["cells"] == len(result.archive)
-    np.testing.assert_allclose(kept.measures, searched.measures, atol=1e-6)
+    np.testing.assert_allclose(kept.measures, searched.measures, rtol=1e-6, atol=1e-6)
     lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
     np.testing.assert_allclose(kept.objective, searched.objective - lost, atol=1e-3)
     np.testing.assert_allclose(told["rescored"]["best"], kept.objective.max(), rtol=1e-6)

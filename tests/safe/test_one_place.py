@@ -12,6 +12,7 @@ PLACES = ("safe/", "storage/")  # storage compares digests and bytes of what it 
 ALONE = {
     "cli/streams.py": "/dev/null, in place of a closed stream",
     "compiler/cache.py": "the machine's own /proc/cpuinfo",
+    "latent/weights/index.py": "downloads, into memory",
     "latent/weights/packages.py": "downloads; archives in memory, whose digest is part of the source",
     "latent/weights/torch_child.py": "a process of its own, which imports nothing of dqd",
     "cli/render.py": "the image that a user's own function has made",

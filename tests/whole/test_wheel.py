@@ -68,11 +68,11 @@ def test_it_works_outside_the_clone(unpacked, tmp_path):
     where = {"PYTHONPATH": str(unpacked)}
     program = (
         "import dqd.cli, dqd.paper.published, dqd.latent.problems.digits as digits;"
-        "print(dqd.__file__, len(dqd.paper.published._rows()), len(digits._tensors()))"
+        "print(dqd.__file__, len(dqd.paper.published._rows()), len(digits.build().x0))"
     )
-    file, rows, tensors = run(sys.executable, "-c", program, cwd=tmp_path, **where).split()
+    file, rows, numbers = run(sys.executable, "-c", program, cwd=tmp_path, **where).split()
     assert Path(file) == unpacked / "dqd/__init__.py"
-    assert (int(rows) > 50, int(tensors) > 5) == (True, True)
+    assert (int(rows) > 50, int(numbers)) == (True, 16)
     assert "A first look" in run(sys.executable, "-m", "dqd", "--help", cwd=tmp_path, **where)
     said = run(sys.executable, "-m", "dqd", "demo", "--iterations", 3, cwd=tmp_path, **where)
     assert "runs/demo" in said

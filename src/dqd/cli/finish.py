@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from dqd.console.saying import say
 from dqd.inputs.names import METRICS
-from dqd.storage.durable import READ_ONLY
 
 if TYPE_CHECKING:
     from dqd.domains.problem import Problem
@@ -28,6 +27,8 @@ def finish(problem: Problem[Any], result: Result, out: Path | None, subtitle: st
         try:
             pictures(problem, result, out, subtitle)
         except OSError as error:
+            from dqd.storage.durable import READ_ONLY
+
             if error.errno not in READ_ONLY:  # a finished run is shown there all the same
                 raise
             say(f"the pictures are not written: {error.strerror}: {out}")
