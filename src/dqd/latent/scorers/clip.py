@@ -1,19 +1,20 @@
-"""CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family, and a scorer.
+"""CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family.
 
-Attention heads are 64 wide in every CLIP of OpenAI's, so their number follows from the weights. Norms, softmax and
+Attention heads are 64 wide in every CLIP of OpenAI's; of others the number is part of their files. Norms, softmax and
 features are computed in float32, the rest in the weights' own type.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.latent.scorers.preprocess import as_the_paper, properly
+from dqd.latent.scorers.preprocess import properly
+from dqd.latent.scorers.text import Reader, features_of, unit
 from dqd.latent.scorers.tokenizer import Tokenizer
 from dqd.types import pytree, static
 
@@ -66,24 +67,26 @@ class Transformer:
     up: Dense
     down: Dense
     activation: str = static(default="quick_gelu")
+    heads: int | None = static(default=None)  # None: each 64 wide
 
     def __call__(self, tokens: Array, mask: Array | None = None) -> Array:
         """(b, t, width) -> the same. `mask` (t, t) is True where a row may look at a column."""
 
         def layer(tokens: Array, one: Transformer) -> tuple[Array, None]:
-            tokens = tokens + one.out(_attend(one.attention(one.norm1(tokens)), mask))
+            heads = self.heads or tokens.shape[-1] // HEAD_WIDTH
+            tokens = tokens + one.out(_attend(one.attention(one.norm1(tokens)), mask, heads))
             activated = ACTIVATIONS[self.activation](one.up(one.norm2(tokens)))
             return tokens + one.down(activated), None
 
         return jax.lax.scan(layer, tokens, self)[0]
 
 
-def _attend(joined: Array, mask: Array | None) -> Array:
+def _attend(joined: Array, mask: Array | None, heads: int) -> Array:
     """Attention of (b, t, 3 * width), heads side by side."""
     b, t, width = joined.shape
-    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, -1, HEAD_WIDTH), 2, 0)  # each (b, t, heads, 64)
+    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, heads, -1), 2, 0)  # each (b, t, heads, width / heads)
     logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(joined.dtype, jnp.float32))
-    logits = logits / math.sqrt(HEAD_WIDTH)
+    logits = logits / math.sqrt(query.shape[-1])
     logits = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
     shares = jax.nn.softmax(logits, axis=-1).astype(joined.dtype)
     return jnp.einsum("bhqk,bkhd->bqhd", shares, value).reshape(b, t, width // 3)
@@ -108,6 +111,9 @@ class ImageTower:
     @property
     def _patch(self) -> int:
         return math.isqrt(len(self.patches) // 3)
+
+    def prepare(self, images: Array) -> Array:
+        return properly(images, self.resolution)
 
     def __call__(self, images: Array) -> Array:
         dtype, side, patch = self.patches.dtype, math.isqrt(len(self.positions) - 1), self._patch
@@ -139,30 +145,6 @@ class TextTower:
 
 
 @pytree
-class PromptScorer:
-    """For every prompt the paper's loss L = 1 / cos(image, text), smaller for a better match.
-
-    Below cos = 0 the formula would turn round, and call the worst match the best. L grows without limit towards 0 from
-    above, so it is infinite there: such an image is not kept, and counted as not finite.
-    """
-
-    tower: ImageTower
-    texts: Array  # (number of prompts, f), of length 1
-    names: tuple[str, ...] = static()  # the prompts
-    proper: bool = static(default=False)  # preprocessing
-
-    def scores(self, images: Array) -> Array:
-        cosines = self.cosines(images)
-        return jnp.where(cosines > 0, 1 / cosines, jnp.inf)
-
-    def cosines(self, images: Array) -> Array:
-        """(b, 3, h, w) in [-1, 1] -> (b, number of prompts)"""
-        prepare = properly if self.proper else as_the_paper
-        features = unit(self.tower(prepare(images, self.tower.resolution)))
-        return jnp.matmul(features, self.texts.T, precision="highest")
-
-
-@pytree
 class CLIP:
     """Both towers."""
 
@@ -175,18 +157,13 @@ class CLIP:
         cosines = jnp.matmul(unit(self.image(images)), unit(self.text(numbers)).T, precision="highest")
         return jnp.exp(self.logit_scale) * cosines
 
-
-def scorer(model: CLIP, tokenizer: Tokenizer, prompts: Sequence[str], *, proper: bool = False) -> PromptScorer:
-    """A scorer of these prompts; the text tower has done its work then and is not kept."""
-    if len(tokenizer) > len(model.text.tokens):
-        raise ValueError(f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(model.text.tokens):,}")
-    numbers = jnp.asarray(tokenizer.batch(prompts, len(model.text.positions)))
-    features = jax.jit(lambda tower, numbers: unit(tower(numbers)))(model.text, numbers)
-    return PromptScorer(model.image, features, tuple(prompts), proper)
-
-
-def unit(features: Array) -> Array:
-    return features / jnp.linalg.norm(features, axis=-1, keepdims=True)
+    def reader(self, tokenizer: Tokenizer) -> Reader:
+        """Texts to features."""
+        if len(tokenizer) > len(self.text.tokens):
+            raise ValueError(
+                f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(self.text.tokens):,}"
+            )
+        return lambda texts: features_of(self.text, jnp.asarray(tokenizer.batch(texts, len(self.text.positions))))
 
 
 def _project(features: Array, projection: Array) -> Array:

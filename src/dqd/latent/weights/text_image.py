@@ -1,0 +1,42 @@
+"""Text-image models by their folder: what `dqd convert` has written, CLIP or SigLIP, with its tokenizer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from jax import Array
+
+from dqd.inputs.names import known
+from dqd.latent.scorers.text import Reader
+from dqd.latent.scorers.tokenizer import Tokenizer
+from dqd.latent.scorers.unigram import Unigram
+from dqd.latent.weights import clip_weights, files, siglip_weights
+
+FILE = "clip.safetensors"  # of either kind
+MODELS = {"clip": (clip_weights.load, Tokenizer.load), "siglip": (siglip_weights.load, Unigram.load)}
+
+
+class Tokens(Protocol):
+    def batch(self, texts: Sequence[str], length: int) -> Any: ...
+
+
+class Model(Protocol):
+    """Both towers of a text-image model."""
+
+    image: Any
+    logit_scale: Array
+
+    def reader(self, tokenizer: Any) -> Reader: ...
+
+
+def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Model, Any]:
+    """A model and its tokenizer."""
+    folder = Path(directory)
+    if not (folder / FILE).is_file():
+        raise FileNotFoundError(f"{folder} has no {FILE}; `dqd convert SOURCE --to {folder}` makes it of a checkpoint")
+    kind = files.metadata(folder / FILE).get("kind", "clip")
+    model, tokenizer = known("kind of text-image model", kind, MODELS)
+    return model(folder / FILE, dtype), tokenizer(folder)
