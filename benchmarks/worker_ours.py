@@ -51,7 +51,7 @@ class AskTellSearch:
     """The loop that a user of NumPy writes."""
 
     def __init__(self, settings: Settings, grid: Grid, seed: int) -> None:
-        self.domain = numpy_domains.domain_of(settings.domain, settings.n)
+        self.domain = numpy_domains.Timed(numpy_domains.domain_of(settings.domain, settings.n))
         self.search = AskTell(emitter_of(settings), grid, x0=np.zeros(settings.n, np.float32), seed=seed)
 
     def advance(self, iterations: int) -> None:
@@ -72,15 +72,15 @@ class EvaluatorSearch(OurSearch):
 
     def __init__(self, settings: Settings, grid: Grid, seed: int) -> None:
         super().__init__(None, emitter_of(settings), grid, settings.n, seed)
-        domain = numpy_domains.domain_of(settings.domain, settings.n)
-        self.runner = Hosted.of(self.search, NumPyEvaluator(domain), grid.num_measures, Workers(), None)
+        self.domain = numpy_domains.Timed(numpy_domains.domain_of(settings.domain, settings.n))
+        self.runner = Hosted.of(self.search, NumPyEvaluator(self.domain), grid.num_measures, Workers(), None)
 
     def launch(self, length: int) -> None:
         self.state, _, _ = self.runner.launch(self.state, length)
 
 
 class NumPyEvaluator:
-    def __init__(self, domain: numpy_domains.LinearProjection | numpy_domains.Arm) -> None:
+    def __init__(self, domain: numpy_domains.Timed) -> None:
         self.evaluate, self.jacobian = domain.evaluate, domain.jacobian
 
     def evaluate_with_jacobian(self, solutions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

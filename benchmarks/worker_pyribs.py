@@ -8,7 +8,7 @@ from ribs.archives import GridArchive
 from ribs.emitters import EvolutionStrategyEmitter, GradientArborescenceEmitter
 from ribs.schedulers import Scheduler
 
-from numpy_domains import domain_of
+from numpy_domains import Timed, domain_of
 from protocol import serve
 from settings import BATCH, LEARNING_RATE, Settings
 
@@ -17,7 +17,7 @@ class PyribsSearch:
     """The ask/tell loop that a pyribs user writes."""
 
     def __init__(self, contestant: str, settings: Settings, seed: int) -> None:
-        self.domain = domain_of(settings.domain, settings.n)
+        self.domain = Timed(domain_of(settings.domain, settings.n))
         dtype = np.float32 if contestant == "pyribs-float32" else np.float64
         dims, ranges = (settings.side,) * 2, [(-settings.bound, settings.bound)] * 2
         self.archive = GridArchive(solution_dim=settings.n, dims=dims, ranges=ranges, dtype=dtype, seed=seed)

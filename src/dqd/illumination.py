@@ -20,7 +20,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
-from dqd.archives.competition import Competition, check_cells
+from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.console.saying import say
@@ -32,6 +32,7 @@ from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_arguments, check_initial_sigma
+from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.fields import Shapes, check_fields
 from dqd.inputs.layout import Layout
@@ -75,7 +76,7 @@ class Terminated(SystemExit):
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -101,7 +102,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     seeds: Sequence[int],
     x0: Any = None,
@@ -125,7 +126,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -160,7 +161,8 @@ def illuminate(
             or an evaluator is given flat vectors). The named parameters of a `torch_evaluator` are their own start.
         iterations: how many in all. Another number compiles nothing anew.
         seed, seeds: one seed (default 0) gives a `Result`; several run side by side and give `Results`.
-        bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase.
+        bounds: (lower, upper) for solutions, numbers or shaped like x0; they hold in every phase, by clipping. Or a
+            `dqd.Bounds`, which can reflect, or map smoothly.
         initial_sigma: standard deviation of the initial population around x0, in the units of x0, for algorithms that
             have one; default 1, or chosen where the emitter's sigma is.
         archive: elites to begin with, inserted before all else: a `Result`, an archive, the path of a run or of an
@@ -288,7 +290,7 @@ class _Task:
             return self, {}
         chosen = self.scales.recorded(folder)
         if chosen is None:
-            k, bounds = self.archive.num_measures, self.search.bounds
+            k, bounds = self.archive.num_measures, numpy_sides(self.search.bounds)
             with contextlib.closing(_Look(self.problem, place, k, bounds)) as look:
                 chosen = lead(self.scales.choosing(self.x0, self.archive), look)
             if progress is not False:
@@ -318,7 +320,7 @@ def _task(
     score: Any,
     emitter: Emitter | None,
     rounds: int,
-    tessellation: Tessellation | Competition | None,
+    tessellation: CellsLike | None,
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,
@@ -344,7 +346,7 @@ def _task(
     emitter = usual() if emitter is None else emitter
     wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
-    search = Search(emitter, layout.flatten_bounds(given["bounds"]), sigma)
+    search = Search(emitter, layout.box(given["bounds"], flat), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation,
@@ -355,7 +357,8 @@ def _task(
         fields=fields,
         results=result_archive,
     )
-    rest = (search, archive, flat, layout, problem, Beginning.of(beginning, archive, search.bounds), scales)
+    begun = Beginning.of(beginning, archive, numpy_sides(search.bounds))
+    rest = (search, archive, flat, layout, problem, begun, scales)
     if isinstance(score, Evaluator) and not isinstance(score, Domain | type):
         return _Task(score, *rest)
     domain = as_domain(score, layout)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
-from dqd.archives.competition import Competition, check_cells
+from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.survey import Ask
@@ -20,6 +20,7 @@ from dqd.emitters.emitter import Emitter, check_emitter, threshold_of
 from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras
+from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.fields import check_fields, flat, nested
 from dqd.inputs.layout import Layout
 from dqd.interop.torch_arrays import copied, spoken, to_torch
@@ -38,7 +39,7 @@ from dqd.tessellations.tessellation import Tessellation
 from dqd.types import Evaluation, PyTree
 
 Moving = TypeVar("Moving", bound=Motion)
-SETTLED = 64  # iterations after which their metrics are worked out: many at once
+SETTLED = 256  # iterations after which their metrics are worked out: many at once
 
 
 class OwnLoop(Generic[Moving]):
@@ -50,7 +51,7 @@ class OwnLoop(Generic[Moving]):
     def __init__(
         self,
         emitter: Emitter | None,
-        tessellation: Tessellation | Competition,
+        tessellation: CellsLike,
         *,
         x0: Any,
         seed: int = 0,
@@ -72,7 +73,7 @@ class OwnLoop(Generic[Moving]):
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._device = spoken(jax.tree.leaves(x0))
-        search = Search(emitter, self._layout.flatten_bounds(bounds), sigma)
+        search = Search(emitter, self._layout.box(bounds, flat), sigma)
         self._seed = int(seed)
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         empty = Archive.empty(
@@ -85,7 +86,7 @@ class OwnLoop(Generic[Moving]):
             results=result_archive,
         )
         self._x0, self._fields = flat, empty.field_shapes
-        self._beginning = Beginning.of(archive, empty, search.bounds)
+        self._beginning = Beginning.of(archive, empty, numpy_sides(search.bounds))
         self._clock, self._closed = CompileClock(), False
         self._told: dict[str, Evaluation] = {}
         self._scales, self._out = Scales.of(search, initial_sigma), Folder.of(out)
@@ -179,15 +180,15 @@ class OwnLoop(Generic[Moving]):
 
     @property
     def qd_score(self) -> float:
-        return float(self._walk.metrics.qd_score)
+        return float(self._walk.reported.metrics.qd_score)
 
     @property
     def coverage(self) -> float:
-        return float(self._walk.metrics.coverage)
+        return float(self._walk.reported.metrics.coverage)
 
     @property
     def best(self) -> float:
-        return float(self._walk.metrics.best)
+        return float(self._walk.reported.metrics.best)
 
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it, with the same warnings."""
@@ -203,8 +204,8 @@ class OwnLoop(Generic[Moving]):
     def _settled(self) -> History:
         """The history up to now."""
         if self.iteration > self._history.done:
-            archive = self._walk.release().reported
-            self._history.append(self._walk.rows().metrics(archive.num_cells, archive.offset))
+            archive = self._walk.reported
+            self._history.append(self._walk.rows().columns(archive.num_cells, archive.offset))
         return self._history
 
     # The border -------------------------------------------------------------------------------------------------------

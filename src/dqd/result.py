@@ -36,8 +36,20 @@ if TYPE_CHECKING:
 class Result(Snapshot, Archived):
     """One finished search: the archive and how it was found.
 
+    It is what `dqd.illuminate` returns: figures (`qd_score`, `coverage`, `best`, `mean`), the curve of each over the
+    iterations (`history`), the elites (`elites`, `retrieve`, `solution`, `best_solution`, `to_pandas`), what it took
+    (`evaluations`, `gradients`, `restarts`, `seconds`), pictures (`plot`, `show`) and a file (`save`).
     Of a problem whose scores are provisional, the archive is the one that its final judges leave; what the search
     itself found is `provisional`.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x["angles"] ** 2), x["angles"][:2]
+    >>> grid, x0 = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10]), {"angles": jnp.zeros(3)}
+    >>> result = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=x0, iterations=50, progress=False)
+    >>> result.solution([0.1, 0.1])["angles"].shape  # shaped like x0
+    (3,)
+    >>> result.history["qd_score"].shape
+    (50,)
     """
 
     layout: Layout
@@ -120,13 +132,9 @@ class Result(Snapshot, Archived):
         return dataclasses.replace(saved, config=config, metrics=list(self.rows(ROWS)), timings=self._timings())
 
     def _timings(self) -> list[dict[str, float]]:
-        """What was spent at the beginning and at the end; a loop of one's own has no clock."""
-        spent: dict[str, tuple[float, float]] = {
-            "evaluations": (self.search.emitter.initial_population, self.evaluations)
-        }
-        spent |= {"seconds": (0, self.seconds)} if self.seconds else {}
-        ends = ((0, 0), (1, self.iterations))
-        return [{"iteration": iteration, **{name: each[i] for name, each in spent.items()}} for i, iteration in ends]
+        """The time at the beginning and at the end; a loop of one's own has no clock."""
+        ends = ((0, 0.0), (self.iterations, self.seconds)) if self.seconds else ()
+        return [{"iteration": iteration, "seconds": seconds} for iteration, seconds in ends]
 
     def save(
         self,
@@ -161,7 +169,17 @@ class Result(Snapshot, Archived):
 
 @dataclass(eq=False, repr=False)
 class Results(Snapshots, Sequence[Result]):
-    """The results of several seeds that ran side by side. `seconds` is the time of all of them together."""
+    """The results of several seeds that ran side by side: a sequence, and the figures of all as arrays.
+
+    `seconds` is the time of all of them together.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid, many = dqd.Grid([-2, -2], [2, 2], [10, 10]), {"seeds": [1, 2, 3], "iterations": 20, "progress": False}
+    >>> results = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=jnp.zeros(3), **many)
+    >>> results.qd_score.shape, results[0].seed
+    ((3,), 1)
+    """
 
     layout: Layout
     domain: Any = None

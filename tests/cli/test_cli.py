@@ -141,7 +141,10 @@ def test_quiet_says_nothing() -> None:
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma"], ["--set: expected name=value"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=wide"], ["sigma: expected a finite number"]),
         (["--domain", "arm", "--algorithm", "cma-me", "--set", "sigma=0"], ["sigma: expected a number above 0"]),
-        (["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"], ["2 measures need at least as many coordinates, got 1"]),
+        (
+            ["--domain", "lp-sphere", "--algorithm", "cma-me", "--n", "1"],
+            ["2 measures need at least as many coordinates, got 1"],
+        ),
         (["--domain", "arm", "--algorithm", "cma-me", "--resolution", "99999"], ["9,999,800,001 cells are more"]),
     ],
 )
@@ -312,8 +315,14 @@ def test_a_run_may_have_cells_around_centroids_and_resume_knows_it(tmp_path: Pat
     assert "expected a whole number after the colon" in call(*CMA_MEGA, "--cells", "cvt", code=2).stderr
 
 
-def test_archives_without_cells_are_measured_in_the_grid_of_the_problem(tmp_path):
-    for kind, name in {"dns:20": "DNS", "novelty:0.5": "Novelty"}.items():
+def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_the_problem(tmp_path):
+    kinds = {
+        "dns:20": "DNS",
+        "novelty:0.5": "Novelty",
+        "unbounded:9": "UnboundedGrid",
+        "sliding:9": "SlidingBoundaries",
+    }
+    for kind, name in kinds.items():
         out = tmp_path / name
         found = shown(call(*CMA_MEGA, "--cells", kind, "--out", out, "--json", "-q").stdout)
         saved = dqd.load(out)

@@ -43,7 +43,7 @@ EMITTERS = {
     "cma_maega": lambda s=1.0: dqd.cma_maega(1.0 * s, 0.9 * s, annealing=0.1 * s, minimum=-5.0 * s, **PAIR),
     "dds": lambda s=1.0: dqd.dds(0.5 * s, 0.05 * s, batch_size=24, emitters=2, buffer=50),
     "dds_mega": lambda s=1.0: dqd.dds_mega(1.0 * s, 0.05 * s, 0.9 * s, buffer=50, **PAIR),
-    "dms": lambda s=1.0: dqd.dms(2.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, batch_size=24, emitters=2, lifetime=7, empty=8),
+    "dms": lambda s=1.0: dqd.dms(2.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, batch_size=24, emitters=2, restart=7, empty=8),
     "dms_mega": lambda s=1.0: dqd.dms_mega(1.0 * s, 0.1 * s, -5.0 * s, 90.0 * s, 0.9 * s, empty=8, **PAIR),
     "squad": lambda s=1.0: dqd.squad(
         0.1 * s, 1.0 * s, minimum=-5.0 * s, scale=0.1 * s, initial_sigma=1.0 * s, population=24, batch_size=24
@@ -65,6 +65,12 @@ EMITTERS = {
     ),
     "replicate_cma_mega": lambda s=1.0: dqd.replicate(dqd.cma_mega(1.0 * s, batch_size=13), 3),
     "replicate_cma_me": lambda s=1.0: dqd.replicate(dqd.cma_me(0.5 * s, batch_size=12), 2),
+    "bandit": lambda s=1.0: dqd.bandit(
+        *(dqd.cma_me(0.5 * s, batch_size=6), dqd.map_elites(0.5 * s, batch_size=6, **NONE)),
+        *(dqd.cma_me(2.0 * s, batch_size=6), dqd.random_sampling(1.0 * s, batch_size=6)),
+        active=2,
+        zeta=0.1 * s,
+    ),
     "combine": lambda s=1.0: dqd.combine(
         dqd.cma_mega(1.0 * s, 0.9 * s, batch_size=13), dqd.map_elites(0.5 * s, batch_size=12, **FEW)
     ),

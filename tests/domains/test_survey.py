@@ -5,7 +5,8 @@ import pytest
 from explorer.voronoi import Voronoi
 
 import dqd
-from dqd.domains.survey import CELLS, SAMPLES, Survey, lead
+from dqd.domains.survey import CELLS, SAMPLES, Survey, lead, within
+from dqd.inputs.bounds import Box
 from dqd.types import Evaluation
 
 GRID = dqd.Grid(lower=[-1, -1], upper=[1, 1], shape=[100, 100])
@@ -90,15 +91,16 @@ def test_what_is_not_finite_makes_steps_shorter():
     )
 
 
-def test_samples_stay_inside_the_bounds():
+@pytest.mark.parametrize("by", ["clip", "reflect", "smooth"])
+def test_samples_stay_inside_the_bounds(by):
     problem, seen = Linear(), []
 
     def watched(ask):
         seen.append(ask.solutions)
         return problem(ask)
 
-    bounds = (np.full(20, -0.01), np.full(20, 0.03))
-    lead(Survey(np.zeros(20), GRID, bounds).sigma("solutions"), watched)
+    bounds = Box.of(np.full(20, -0.01), np.full(20, 0.03), np.zeros(20), by)
+    lead(within(Survey.of(np.zeros(20), GRID, bounds).sigma("solutions"), bounds), watched)
     assert np.concatenate(seen).min() >= -0.01
     assert np.concatenate(seen).max() <= 0.03
 

@@ -1,4 +1,4 @@
-"""CMA-MAE and CMA-MAEGA: thresholds that reach the archive, the better half as parents, patience."""
+"""CMA-MAE and CMA-MAEGA: thresholds that reach the archive, the better half as parents, restarts by convergence."""
 
 import jax
 import jax.numpy as jnp
@@ -59,15 +59,15 @@ def test_the_mean_moves_towards_the_better_half_by_value_alone():
     np.testing.assert_allclose(state.strategy.mean, weights @ best / weights.sum(), rtol=1e-5, atol=1e-6)
 
 
-def test_a_patient_emitter_goes_on_when_nothing_changed():
-    patient, impatient = ANNEALED, dqd.cma_me(0.5, batch_size=8)
+def test_annealing_goes_on_when_nothing_changed():
+    annealed, other = ANNEALED, dqd.cma_me(0.5, batch_size=8)
     values, nothing = -np.arange(8.0), [REJECTED] * 8
-    assert NO_CHANGE not in patient.restarts(told(patient, nothing, values)[0])
-    assert sum(patient.restarts(told(patient, nothing, values)[0]).values()) == 0
-    assert impatient.restarts(told(impatient, nothing, values)[0])[NO_CHANGE] == 1
+    assert NO_CHANGE not in annealed.restarts(told(annealed, nothing, values)[0])
+    assert sum(annealed.restarts(told(annealed, nothing, values)[0]).values()) == 0
+    assert other.restarts(told(other, nothing, values)[0])[NO_CHANGE] == 1
 
 
-def test_a_patient_emitter_starts_anew_when_its_strategy_has_converged():
+def test_annealing_starts_anew_when_its_strategy_has_converged():
     restarts = ANNEALED.restarts(told(ANNEALED, [REJECTED] * 8, np.zeros(8))[0])
     assert restarts["flat values"] == 1
 
@@ -84,8 +84,6 @@ def test_a_patient_emitter_starts_anew_when_its_strategy_has_converged():
 def test_wrong_settings_are_explained(options, words):
     with pytest.raises(ValueError, match=words):
         dqd.cma_mae(0.5, **options)
-    with pytest.raises(ValueError, match="parents: expected 'changed' or 'half'"):
-        dqd.cma_me(0.5, parents="all")
 
 
 def test_annealing_is_adjusted_for_the_number_of_cells():

@@ -12,6 +12,7 @@ from reliability import evaluators
 
 import dqd
 from dqd.domains import FunctionDomain
+from dqd.inputs.bounds import Box
 from dqd.runners.hosted import Hosted
 from dqd.search.search import Search
 
@@ -57,6 +58,7 @@ def test_every_evaluation_counts(estimate, repetitions, point, solution):
     assert calls == [point, 5 * solution] * 4
     assert (result.evaluations, result.gradients, result.nonfinite) == (sum(calls), 4, 0)
     assert result.summary()["evaluations"] == sum(calls)
+    assert result.history["evaluations"].tolist() == np.cumsum(calls)[1::2].tolist()  # after every iteration
 
 
 def test_workers_share_the_samples_and_change_nothing():
@@ -86,7 +88,7 @@ def test_bounds_hold_for_samples():
         seen.append(solutions.copy())
         return evaluators.sphere(solutions)
 
-    search = Search(MEGA, (jax.numpy.full(evaluators.N, -0.6), jax.numpy.full(evaluators.N, 0.8)))
+    search = Search(MEGA, Box.of(np.full(evaluators.N, -0.6), np.full(evaluators.N, 0.8), START))
     simulator = dqd.evaluator(function, dqd.EvolutionStrategies(20, sigma=0.5))
     Hosted.of(search, simulator, 2, dqd.Workers(), None).evaluations.evaluate(START[None], 1, "points")
     (rows,) = seen

@@ -50,8 +50,8 @@ def test_settings_are_those_behind_the_published_digits():
         "batch_size": 36,
         "rank_one": "dqd2021",
         "emitters": 1,
-        "parents": "changed",
-        "patient": False,
+        "selection": "filter",
+        "restart": "no_improvement",
         "strategy": "cma-es",
     }
     assert suites.suite("million").entries[0].iterations == 1_000_000
@@ -70,7 +70,8 @@ def test_the_suite_on_annealing_has_540_evaluations_everywhere():
     assert (printed["qd_score"], printed["coverage"], printed["iterations"]) == (79.27, 79.29, 10_000)
     assert "best" not in printed
     settings = entries["arm.cma-me"].describe()["settings"]
-    assert (settings["sigma"], settings["emitters"], settings["parents"]) == (0.1, 15, "half")
+    assert (settings["sigma"], settings["emitters"]) == (0.1, 15)
+    assert (settings["selection"], settings["restart"]) == ("mu", "basic")
 
 
 def test_resizing_keeps_what_is_not_given():

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import dqd
-from dqd.archives.metrics import Metrics
 from dqd.runners.until import Now
-from dqd.search.history import MOST_ROWS, History
+from dqd.search.history import COLUMNS, MOST_ROWS, History
 
 GRID = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[20, 20])
 OPTIONS = {"x0": jnp.zeros(5), "progress": False}
@@ -21,7 +20,7 @@ def score(x):
 def told(*coverages):
     history = History()
     for value in coverages:
-        history.append(Metrics(*(np.full(1, value) for _ in range(4))))
+        history.append(dict.fromkeys(COLUMNS, np.full(1, value)))
     return history
 
 
@@ -78,7 +77,7 @@ def test_stagnation_compares_with_the_metric_so_many_iterations_ago():
 def test_what_was_long_ago_is_found_in_a_thinned_history():
     history = History()
     for first in range(0, 2 * MOST_ROWS + 1000, 500):
-        history.append(Metrics(*(np.arange(first + 1, first + 501.0) for _ in range(4))))
+        history.append({name: np.arange(first + 1, first + 501.0) for name in COLUMNS})
     for iterations in (0, 1, 37, 1000, MOST_ROWS):
         then = history.ago(iterations)["qd_score"]
         assert history.done - iterations - history.stride < then <= history.done - iterations

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import dqd
 from dqd.archives import Archive
+from dqd.inputs.bounds import Box
 from dqd.search.search import Search, Tally
 from dqd.types import Evaluation, Points, replace
 
@@ -93,7 +94,7 @@ def test_the_initial_population_has_its_own_spread_around_x0():
 
 
 def test_x0_is_moved_inside_the_bounds():
-    search = Search(MEGA, bounds=(jnp.full(N, -0.1), jnp.full(N, 0.2)))
+    search = Search(MEGA, Box.of(np.full(N, -0.1), np.full(N, 0.2), start()))
     state = begin(search)
     np.testing.assert_array_equal(state.x0, np.clip(start(), -0.1, 0.2))
     np.testing.assert_array_equal(search.ask_dqd(state, noise(search, state, 1)).solutions, state.x0[None])

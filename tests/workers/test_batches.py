@@ -1,6 +1,7 @@
 """Batches in pieces: order, retries, and who is blamed. The engine is this process, or one whose worker dies."""
 
 import warnings
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import dqd
 from dqd.inputs.evaluator import BatchFunction
 from dqd.workers.batches import Evaluations
 from dqd.workers.engine import WorkerDiedError
-from dqd.workers.pool import Inline
 
 X = np.arange(20.0).reshape(10, 2)
 
@@ -22,20 +22,20 @@ def evaluations(function, executor=None, *, rows=4, on_failure="raise", out=None
     return Evaluations(BatchFunction(function), dqd.Workers(executor, rows, on_failure=on_failure), 1, out)
 
 
-class Dying(Inline):
+class Dying(Executor):
     """Its worker dies, the first times a row of a batch is evaluated."""
 
     def __init__(self, row, times):
         self.row, self.times = row, times
 
     def submit(self, function, *arguments):
+        future = Future()
         if self.times and (arguments[2] == X[self.row]).all(axis=1).any():
             self.times -= 1
-
-            def function(*arguments):
-                raise WorkerDiedError("its worker died")
-
-        return super().submit(function, *arguments)
+            future.set_exception(WorkerDiedError("its worker died"))
+        else:
+            future.set_result(function(*arguments))
+        return future
 
 
 def told(caught):

@@ -10,32 +10,7 @@ import pytest
 from reliability import evaluators
 
 from dqd.workers.engine import ClusterError, WorkerDiedError
-from dqd.workers.pool import Inline, Pool
-
-# This process ---------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_submitted_is_done_at_once():
-    pool, done = Pool(Inline()), []
-    task = pool.submit(done.append, 3)
-    assert done == [3]
-    assert pool.wait([task], None) == [task]
-    assert pool.result(task) is None
-
-
-def test_an_error_waits_until_it_is_asked_for_and_ctrl_c_does_not():
-    def fail(error):
-        raise error
-
-    pool = Pool(Inline())
-    task = pool.submit(fail, ArithmeticError("diverged"))
-    with pytest.raises(ArithmeticError, match="diverged"):
-        pool.result(task)
-    with pytest.raises(KeyboardInterrupt):
-        pool.submit(fail, KeyboardInterrupt())
-
-
-# Others ---------------------------------------------------------------------------------------------------------------
+from dqd.workers.pool import Pool
 
 
 def test_a_pool_that_forks_is_refused():

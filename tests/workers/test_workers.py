@@ -7,7 +7,7 @@ import pytest
 from reliability import evaluators
 
 import dqd
-from dqd.workers.pool import Inline
+from dqd.workers.here import Here
 
 MISTAKES = [
     ({"rows": 0}, ValueError, "rows: expected a whole number of solutions, at least 1, got 0"),
@@ -39,7 +39,7 @@ def test_a_batch_is_cut_for_workers_only_unless_so_told():
 
 def test_the_engine_is_that_of_the_executor():
     with ThreadPoolExecutor(1) as pool:
-        assert isinstance(dqd.Workers().engine(evaluators.Sphere()).executor, Inline)
+        assert isinstance(dqd.Workers().engine(evaluators.Sphere()), Here)
         assert dqd.Workers(pool).engine(evaluators.Sphere()).executor is pool
         made = dqd.Workers(lambda: pool).engine(evaluators.Sphere())
         assert made.executor is made.make() is pool

@@ -32,15 +32,13 @@ class ExactSum:
 
     @staticmethod
     def zero(dtype: jnp.dtype) -> ExactSum:
-        format = jnp.finfo(dtype)
-        highest = (format.maxexp - format.minexp + 1) // DIGIT + _pieces(dtype)
-        return ExactSum(jnp.zeros(int(highest) + SPARE, jnp.int32), jnp.dtype(dtype))
+        return ExactSum(jnp.zeros(_length(dtype), jnp.int32), jnp.dtype(dtype))
 
     @staticmethod
     def of(number: Any, dtype: jnp.dtype) -> ExactSum:
         """One finite number as a sum, in NumPy."""
         (place,), (parts,) = _parts(np.full(1, number, dtype))
-        digits = np.zeros(ExactSum.zero(dtype).digits.shape, np.int32)
+        digits = np.zeros(_length(dtype), np.int32)
         digits[place : place + len(parts)] = parts
         return ExactSum(digits, jnp.dtype(dtype))
 
@@ -75,6 +73,12 @@ class ExactSum:
         exponent = DIGIT * top[..., 0] + int(jnp.finfo(dtype).minexp - jnp.finfo(dtype).nmant)
         half = exponent // 2
         return leading / count * _power(half, dtype) * _power(exponent - half, dtype)
+
+
+def _length(dtype: jnp.dtype) -> int:
+    """Digits of a sum."""
+    format = jnp.finfo(dtype)
+    return int((format.maxexp - format.minexp + 1) // DIGIT) + _pieces(dtype) + SPARE
 
 
 def _pieces(dtype: jnp.dtype) -> int:

@@ -16,8 +16,9 @@ from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import as_domain
 from dqd.domains.problem import Problem
 from dqd.domains.rows import remarks, row_names, unit_rows
-from dqd.domains.survey import Ask, Survey, lead
+from dqd.domains.survey import Ask, Survey, lead, within
 from dqd.inputs.arrays import to_numpy
+from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.layout import Layout
 from dqd.tessellations.grid import Grid
@@ -35,7 +36,7 @@ _evaluate_with_jacobian = jax.jit(lambda domain, solutions: domain.evaluate_with
 
 @dataclass(frozen=True)
 class Probe:
-    """What `dqd.probe` found; printed, it is a table."""
+    """What `dqd.probe` found; printed, it is a table, and every row of it is an attribute."""
 
     n: int
     objective: tuple[float, float]  # least and largest that was seen
@@ -96,7 +97,7 @@ def probe(
         score: whatever `dqd.illuminate` takes.
         x0: where a search would start: an array (n,), or any pytree of arrays for a score function.
         grid: the cells, if you know them; else bounds are suggested, from the measures that were seen.
-        bounds: (lower, upper) for solutions, numbers or shaped like x0.
+        bounds: (lower, upper) for solutions, numbers or shaped like x0; or a `dqd.Bounds`.
         spread: standard deviation of the random solutions around x0 whose measures are looked at; where there are
             bounds, they are drawn evenly between them.
         iterations: for which the time is to be told.
@@ -112,9 +113,8 @@ def probe(
     score = evaluating(score)
     foreign = isinstance(score, Evaluator) and not isinstance(score, Domain)
     look = _Look(score if foreign else as_domain(score, layout))  # type: ignore[arg-type]
-    sides = layout.flatten_bounds(bounds)
-    limits = None if sides is None else (np.asarray(sides[0]), np.asarray(sides[1]))
-    start = np.asarray(flat)
+    box = layout.box(bounds, flat)
+    limits, start = numpy_sides(box), np.asarray(flat)
 
     twice = [_outputs(look(Ask(start[None], jacobian=False)))[0] for _ in range(2)]
     samples = _around(start, limits, spread)
@@ -141,7 +141,7 @@ def probe(
         None if jacobian is None else np.median(np.linalg.norm(jacobian, axis=2), axis=0),
         None if jacobian is None else _condition(jacobian),
         [] if jacobian is None else remarks(jacobian),
-        _sigmas(Survey(start, cells, limits), look, jacobian is not None),
+        _sigmas(Survey.of(start, cells, box), look, jacobian is not None),
         look.seconds(False) or 0.0,
         None if jacobian is None else look.seconds(True),
         look.count,
@@ -191,7 +191,7 @@ def _sigmas(survey: Survey, look: _Look, gradients: bool) -> dict[str, float]:
     found = {}
     for along in kinds:
         try:
-            found[along] = lead(survey.sigma(along), look)
+            found[along] = lead(within(survey.sigma(along), survey.bounds), look)
         except ValueError:  # nothing moves along it, as the remarks say
             continue
     return {str(along): number for along, number in found.items()}

@@ -35,6 +35,12 @@ class Problem(Generic[D]):
     `dqd.illuminate(problem, emitter)` takes all of it. Where `final` is set, the scores of the search are provisional
     (a preview network, fresh noise, random crops): at the end the elites are judged by it, and only what comes out
     counts. `judged` does so. Where there is a `witness`, its opinions are fields of that archive.
+
+    >>> arm = dqd.Arm(n=5)
+    >>> problem = dqd.Problem(arm, arm.grid(10), jnp.zeros(5), "an arm", ("evenness", "hand, x", "hand, y"))
+    >>> result = dqd.illuminate(problem, dqd.cma_mega(sigma=0.1), iterations=20, progress=False)
+    >>> result.elites.solutions.shape[1]
+    5
     """
 
     domain: D

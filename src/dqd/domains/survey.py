@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from dqd.domains.rows import unit_rows
 from dqd.inputs.arrays import to_numpy
+from dqd.inputs.bounds import Box
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import Along, Evaluation
+from dqd.types import Along, Evaluation, replace
 
 T = TypeVar("T")
 
@@ -50,12 +51,20 @@ class Ask:
 
 @dataclass
 class Survey:
-    """Steps from x0 and from a few points near it. `jacobians` are those that were met on the way."""
+    """Steps from x0 and from a few points near it, in the coordinates of a search; `within` asks in those of solutions.
+
+    `jacobians` are those that were met on the way.
+    """
 
     x0: np.ndarray  # (n,)
     tessellation: Tessellation
-    bounds: tuple[Any, Any] | None = None
+    bounds: Box | None = None
     jacobians: list[np.ndarray] = field(default_factory=list)  # (1 + k, n)
+
+    @staticmethod
+    def of(x0: np.ndarray, tessellation: Tessellation, bounds: Box | None) -> Survey:
+        """From a solution."""
+        return Survey(x0 if bounds is None else bounds.outward(x0), tessellation, bounds)
 
     def sigma(self, along: Along) -> Generator[Ask, Evaluation, float]:
         """The size of steps, random ones or along gradients, that cross CELLS cells of a measure; of three digits."""
@@ -128,13 +137,29 @@ class Survey:
 
     def _first_size(self) -> float:
         """A guess: a hundredth of what the bounds allow, or of the numbers in x0."""
-        spans = np.zeros(1) if self.bounds is None else np.subtract(*self.bounds[::-1])
+        spans = np.zeros(1) if self.bounds is None else np.asarray(self.bounds.upper - self.bounds.lower)
         spans = np.where(np.isfinite(spans), spans, 0)
         return 0.01 * float(np.max(spans) or np.sqrt(np.mean(self.x0.astype(float) ** 2)) or 1)
 
     def _inside(self, solutions: np.ndarray) -> np.ndarray:
-        inside = solutions if self.bounds is None else np.clip(solutions, *self.bounds)
-        return np.asarray(inside, self.x0.dtype)
+        free = self.bounds is None or self.bounds.is_free
+        return np.asarray(solutions if free else self.bounds.inside(solutions), self.x0.dtype)  # type: ignore[union-attr]
+
+
+def within(survey: Generator[Ask, Evaluation, T], bounds: Box | None) -> Generator[Ask, Evaluation, T]:
+    """A survey that asks in the coordinates of solutions, which those of its search lead to."""
+    if bounds is None or not bounds.is_free:
+        return (yield from survey)
+    try:
+        ask = next(survey)
+        while True:
+            solutions = bounds.inside(ask.solutions)
+            found = yield replace(ask, solutions=solutions)
+            if found.jacobian is not None:
+                found = replace(found, jacobian=bounds.chained(to_numpy(found.jacobian), solutions))
+            ask = survey.send(found)
+    except StopIteration as end:
+        return end.value
 
 
 def lead(survey: Generator[Ask, Evaluation, T], evaluate: Callable[[Ask], Evaluation]) -> T:

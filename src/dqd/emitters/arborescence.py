@@ -2,8 +2,8 @@
 
 From one point theta with jacobian J, CMA-ES draws coefficients c_i and the branches are theta + c_i J. The branches
 that improve the archive most teach CMA-ES which coefficients pay, and their weighted mean is the direction in which an
-optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite; a patient
-arborescence, that of CMA-MAEGA (Fontaine & Nikolaidis 2023), goes on, in an archive that anneals its thresholds.
+optax optimiser moves theta. When no branch changes the archive, theta restarts from a random elite (`restarts`); that
+of CMA-MAEGA (Fontaine & Nikolaidis 2023) goes on, in an archive that anneals its thresholds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from dqd.archives.archive import REJECTED, Archive
+from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
+from dqd.compiler.random import normals
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
-from dqd.emitters.restarts import NO_CHANGE, NOT_FINITE, Restarts
+from dqd.emitters.restarts import NOT_FINITE, Restart, Restarts
 from dqd.emitters.scale import Choose, chosen
+from dqd.emitters.selection import Selection, num_parents
 from dqd.strategies.strategy import Strategy
 from dqd.types import (
     AddResult,
@@ -62,8 +64,8 @@ class Arborescence:
     keep_step_count: bool = static(default=True)
     normalize: bool = static(default=True)
     threshold: Threshold | None = None  # that it wants the archive to have
-    patient: bool = static(default=False)
-    lifetime: int = static(default=0)  # iterations after which it starts anew; 0: as long as it learns
+    selection: Selection = static(default="mu")
+    restart: Restart = static(default="no_improvement")
     initial_population: int = static(default=0)
     num_points = 1
 
@@ -73,13 +75,12 @@ class Arborescence:
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
-        return {"normal": jax.random.normal(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
+        return {"normal": normals(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)
         optimizer = self.optimizer(**self.arguments).init(x0)
-        impatient = () if self.patient else (NO_CHANGE,)
-        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, *impatient, lifetime=self.lifetime)
+        restarts = Restarts.none(NOT_FINITE, *self.strategy.reasons, rule=self.restart)
         return ArborescenceState(x0, self.strategy.init(coefficients), optimizer, x0, restarts)
 
     def points(self, state: ArborescenceState, archive: Archive, noise: dict[str, Array]) -> Points:
@@ -108,15 +109,16 @@ class Arborescence:
         self, state: ArborescenceState, archive: Archive, drawn: dict[str, Array], result: AddResult
     ) -> ArborescenceState:
         ranks = improvement_ranks(result, archive)
-        strategy = self.strategy.tell(state.strategy, drawn["coefficients"], ranks, self.batch_size // 2)
+        parents = num_parents(self.selection, result)
+        strategy = self.strategy.tell(state.strategy, drawn["coefficients"], ranks, parents)
         # The weighted mean of the branches is theta + mean(c) J: recombined among coefficients, not solutions.
-        direction = matmul(strategy.mean, drawn["jacobian"])
+        mean = strategy.mean if self.selection == "mu" else jnp.where(parents > 0, strategy.mean, 0)  # nobody to follow
+        direction = matmul(mean, drawn["jacobian"])
         steps = self.optimizer(**self.arguments)
         update, optimizer = steps.update(-direction, state.optimizer, state.theta)  # optax descends, we ascend
 
-        unchanged = () if self.patient else (jnp.all(result.status == REJECTED),)
         stops = self.strategy.stop(strategy, ranks, result.value)
-        restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops, *unchanged]))
+        restart, restarts = state.restarts.after(jnp.stack([~drawn["finite"], *stops]), result)
         return replace(
             state,
             theta=jnp.where(restart, self._elite(archive, drawn["elite"], state.x0), state.theta + update),

@@ -42,7 +42,7 @@ class Emitter(Protocol):
         ...
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> PyTree:
-        """State before iteration 1. Proposals are clipped to the bounds, whether the emitter heeds them or not."""
+        """State before iteration 1. Proposals are held within the bounds, whether the emitter heeds them or not."""
         ...
 
     def points(self, state: Any, archive: Archive, noise: Any) -> Points:

@@ -103,6 +103,7 @@ def heatmap(
     if panel.num_measures == 1:
         _steps(panel, axes, cmap)
         axes.set_ylim(vmin, vmax)
+        _mark(panel, axes)
         name(axes, panel.x_label, panel.value_label, title)
         return
     axes.set_facecolor(EMPTY)
@@ -111,7 +112,14 @@ def heatmap(
     axes.set_box_aspect(1)
     if colorbar:
         bar(axes.inset_axes((1.04, 0, 0.05, 1)), image, panel.value_label, _extend(panel.matrix, low, high))
+    _mark(panel, axes)
     name(axes, panel.x_label, panel.y_label, title)
+
+
+def _mark(panel: HeatMap, axes: Axes) -> None:
+    for axis, marks in ((axes.xaxis, panel.x_marks), (axes.yaxis, panel.y_marks)):
+        if marks:
+            axis.set_ticks([place for place, _ in marks], [words(text) for _, text in marks], parse_math=False)
 
 
 def bar(axes: Axes, image: ScalarMappable, label: str, extend: str = "neither") -> None:

@@ -29,7 +29,7 @@ class Line:
 
 def progress(name: str, trials: Sequence[tuple[Rows, Rows]], metric: str, against: str = "iteration") -> Line:
     """A metric over what all trials have gone through; a trial is its lines of metrics and of timings."""
-    columns = [(spent(timings, against, x), y) for rows, timings in trials for x, y in [_columns(rows, metric)]]
+    columns = [_against(rows, timings, metric, against) for rows, timings in trials]
     steps = [x for x, _ in columns]
     if not all(len(each) for each in steps):
         raise ValueError("curves: expected runs with metrics, got one without; files that were exported have none")
@@ -39,6 +39,15 @@ def progress(name: str, trials: Sequence[tuple[Rows, Rows]], metric: str, agains
         x = np.linspace(first, max(first, last), POINTS)
     values = np.array([np.interp(x, *each) for each in columns])
     return Line(name, name, x, values.mean(axis=0), *band(values), trials=len(values))
+
+
+def _against(rows: Rows, timings: Rows, metric: str, against: str) -> tuple[np.ndarray, np.ndarray]:
+    """What was spent at every line of metrics, which may know it themselves, and the metric."""
+    known = [row for row in rows if row.get(metric) is not None]
+    if known and all(row.get(against) is not None for row in known):
+        return np.array([row[against] for row in known], float), _columns(known, metric)[1]
+    x, y = _columns(known, metric)
+    return spent(timings, against, x), y
 
 
 def spent(timings: Rows, name: str, iteration: np.ndarray) -> np.ndarray:

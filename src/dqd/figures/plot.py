@@ -162,8 +162,8 @@ def curves(
     Args:
         runs: a run, or a sequence of trials such as `Results`, for one line; a dictionary of these by name for several.
         metric: "qd_score", "coverage", "best" or "mean".
-        against: "iteration", "evaluations" or "seconds". A run on disk knows them at many times, a result at its two
-            ends, between which a straight line is taken.
+        against: "iteration", "evaluations" or "seconds". Iterations and evaluations are known at every point; seconds
+            at many times by a run on disk, at its two ends by a result, and between them a straight line is taken.
         cmap: a matplotlib colour map for the lines instead of our colours.
     """
     check_known("metric", metric, METRICS)

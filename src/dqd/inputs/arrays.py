@@ -24,6 +24,8 @@ NESTED = (list, tuple, np.ma.MaskedArray)  # what NumPy would not look into, or 
 
 def to_numpy(array: Any) -> np.ndarray:
     """Any array as NumPy's: JAX, torch (also on a device, also with a gradient), lists of numbers or of arrays."""
+    if type(array) is np.ndarray:
+        return array
     if isinstance(array, list | tuple) and any(isinstance(part, NESTED) or _is_torch(part) for part in array):
         array = [to_numpy(part) for part in array]
     if np.ma.is_masked(array):

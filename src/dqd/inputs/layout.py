@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 
 from dqd.inputs.arrays import to_numpy
+from dqd.inputs.bounds import Bounds, Box
 from dqd.types import PyTree, Score
 
 
@@ -56,18 +57,18 @@ class Layout:
             start += size
         return jax.tree.unflatten(self.treedef, leaves)
 
-    def flatten_bounds(self, bounds: Any) -> tuple[Array, Array] | None:
-        """Bounds (lower, upper), each a number, an array or a pytree like x0, as two flat vectors."""
+    def box(self, bounds: Any, x0: Array) -> Box | None:
+        """A user's bounds, each side a number, an array or a pytree like x0, around the flat x0."""
         if bounds is None:
             return None
-        try:
-            lower, upper = bounds
-        except (TypeError, ValueError):
-            raise ValueError(f"bounds: expected a pair (lower, upper), got {bounds!r}") from None
-        flat = (self._broadcast("lower", lower), self._broadcast("upper", upper))
-        if not bool(jnp.all(flat[0] < flat[1])):
-            raise ValueError("bounds: every lower bound must lie below its upper bound")
-        return flat
+        if not isinstance(bounds, Bounds):
+            try:
+                bounds = Bounds(*bounds)
+            except TypeError:
+                raise ValueError(
+                    f"bounds: expected a pair (lower, upper), or dqd.Bounds(lower, upper, by=...), got {bounds!r}"
+                ) from None
+        return Box.of(self._broadcast("lower", bounds.lower), self._broadcast("upper", bounds.upper), x0, bounds.by)
 
     def _broadcast(self, name: str, side: Any) -> Array:
         one = jax.tree_util.treedef_is_leaf(self.treedef)

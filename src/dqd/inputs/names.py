@@ -6,12 +6,14 @@ import difflib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 METRICS = ("qd_score", "coverage", "best", "mean")  # of an archive
 
 
-def known(kind: str, name: str, table: Mapping[str, Any]) -> Any:
+def known(kind: str, name: str, table: Mapping[str, T]) -> T:
     """The entry of that name; an unknown name is answered with the nearest ones and the list of all."""
     check_known(kind, name, table)
     return table[name]

@@ -17,7 +17,7 @@ from jax import Array
 
 from dqd.domains.domain import Domain
 from dqd.domains.problem import Problem
-from dqd.inputs.names import known
+from dqd.inputs.names import check_known
 from dqd.latent.domain import LatentDomain, Scorer, in_passes
 from dqd.latent.host import HostedLatent
 from dqd.latent.terms import signed, unsigned
@@ -151,8 +151,11 @@ def with_held_out(
 ) -> Problem[Any]:
     """The problem with judges by name; by default with all that have an opinion; with none, if that is the name."""
     if names is not None:
-        named = [] if list(names) == [NOBODY] else names
-        return held_out(problem, *(known("judge", name, {**there_are, NOBODY: None})() for name in named))
+        for name in names:
+            check_known("judge", name, (*there_are, NOBODY))
+        if NOBODY in names and len(names) > 1:
+            raise ValueError(f"judge: {NOBODY} stands alone, got {', '.join(names)}")
+        return held_out(problem, *(there_are[name]() for name in names if name != NOBODY))
     judges = [make() for make in there_are.values()]
     return held_out(problem, *(judge for judge in judges if opines(judge, problem.final or problem.domain)))
 

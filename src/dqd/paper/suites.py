@@ -121,12 +121,12 @@ def _operators() -> Iterator[Entry]:
 
 
 def _annealing() -> Iterator[Entry]:
-    """As released: 15 emitters of 36 evaluations; CMA-ME with the better half as parents, and without impatience."""
+    """As released: 15 emitters of 36 evaluations; CMA-ME with the better half as parents, until it has converged."""
     alike = {"batch_size": 540}
     changes: dict[str, dict[str, Any]] = {
         "map-elites": alike,
         "map-elites-line": alike,
-        "cma-me": {**alike, "emitters": 15, "parents": "half", "patient": True},
+        "cma-me": {**alike, "emitters": 15, "selection": "mu", "restart": "basic"},
         "cma-mae": {},
     }
     for algorithm, overrides in changes.items():
@@ -159,7 +159,7 @@ def _high_dimensional() -> Iterator[Entry]:
         # The authors count one of the two evaluations of a move: as many moves as theirs.
         yield Entry(domain, "squad", None, "moves", squad, iterations=2 * _rounds(128), **shape)
         yield Entry(domain, "targeting", None, iterations=_rounds(36), **shape)
-    discount: dict[str, Any] = {"cells": 10_000, "n": 100, "overrides": {"lifetime": 100}}
+    discount: dict[str, Any] = {"cells": 10_000, "n": 100, "overrides": {"restart": 100}}
     yield from _entries("discount", "base", ["dms"], ["lp-sphere-k10", "lp-sphere-k20"], **discount)
     for algorithm in ("dms-mega", "cma-mae"):
         changes = discount | ({"overrides": {}, "results": True} if algorithm == "cma-mae" else {})

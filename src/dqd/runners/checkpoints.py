@@ -22,11 +22,10 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.console import saying
 from dqd.inputs.fields import FIELD
-from dqd.inputs.names import METRICS
 from dqd.runners.progress import CompileClock
 from dqd.runners.snapshot import ROWS, SETTINGS, Snapshot, Snapshots, thinned
 from dqd.safe import UnreadableError
-from dqd.search.history import History
+from dqd.search.history import COLUMNS, History
 from dqd.search.search import Search, SearchState
 from dqd.storage import record
 from dqd.storage.folder import Folder
@@ -129,7 +128,7 @@ class Checkpoints:
 
     def _stored(self, checkpoint: record.Checkpoint, empty: Archive, x0: Array) -> tuple[SearchState, History]:
         arrays = checkpoint.arrays(record.STATE)
-        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *METRICS)})
+        history = History.restored({name: arrays.pop(f"history/{name}") for name in ("iteration", *COLUMNS)})
         shapes = _shapes(self.search, empty, x0, self.config.get("seeds"))
         state = from_arrays(shapes, arrays | self._cells(checkpoint, empty))
         if history.done != checkpoint.step or np.any(np.asarray(state.iteration) != checkpoint.step):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -13,6 +12,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
 from dqd.domains.domain import Domain
+from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.evaluator import Evaluator, Sampled, Whole
 from dqd.inputs.fields import Shapes
 from dqd.search.search import Search, SearchState, Tally
@@ -22,14 +22,16 @@ from dqd.workers.padded import OnHost
 from dqd.workers.workers import Workers
 
 
-@dataclass(frozen=True)
 class Hosted:
     """One seed, its evaluations elsewhere."""
 
-    search: Search
-    evaluations: Evaluations
     grain = 1  # a launch is a multiple of it
     chunk = 1  # iterations after which `until` is asked
+
+    def __init__(self, search: Search, evaluations: Evaluations) -> None:
+        self.search, self.evaluations = search, evaluations
+        self._walk: Walk | None = None
+        self._released: SearchState | None = None  # by that walk
 
     @staticmethod
     def of(
@@ -42,7 +44,7 @@ class Hosted:
     ) -> Hosted:
         """For an evaluator, or for a domain whose evaluations the workers are to do. Failures are listed in `out`."""
         evaluator = OnHost(problem, workers.rows_per_call) if isinstance(problem, Domain) else problem
-        bounds = None if search.bounds is None else (np.asarray(search.bounds[0]), np.asarray(search.bounds[1]))
+        bounds = numpy_sides(search.bounds)
         if workers.rounds > 1 and isinstance(evaluator, Sampled):
             evaluator = Whole(evaluator, bounds)
         return Hosted(search, Evaluations(evaluator, workers, k, out, bounds, fields))
@@ -56,11 +58,12 @@ class Hosted:
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
         """`length` iterations; the metrics after each, and the tally at the end."""
-        walk = Walk(self.search, state)
+        if self._walk is None or state is not self._released:
+            self._walk = Walk(self.search, state)
         for _ in range(length):
-            _iterate(walk, self.evaluations)
-        rows, state = walk.rows(), walk.release()
-        return state, rows, jax.tree.map(np.asarray, state.tally)
+            _iterate(self._walk, self.evaluations)
+        self._released = self._walk.release()
+        return self._released, self._walk.rows(), jax.tree.map(np.asarray, self._released.tally)
 
     def close(self) -> None:
         self.evaluations.close()

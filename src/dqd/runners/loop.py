@@ -74,7 +74,7 @@ def advance(
         rows, tally = jax.device_get((rows, tally))  # waits for the device
         spent = tally
         size = done - history.done
-        history.append(jax.tree.map(lambda words: words[:size], rows).metrics(cells, offset))  # noqa: B023
+        history.append(jax.tree.map(lambda words: words[:size], rows).columns(cells, offset))  # noqa: B023
         pace.took(lap.read()[0], size)
         health.check(done, tally)
         checkpoints.passed(done)

@@ -73,7 +73,7 @@ class Snapshot:
 
     search: Search
     state: SearchState
-    history: dict[str, np.ndarray]  # `iteration` and the metrics after it, one row each
+    history: dict[str, np.ndarray]  # `iteration`, `evaluations` and the metrics after it, one row each
     seed: int
     stopped: str | None  # None, "interrupted", "terminated" or "until"
     seconds: float
@@ -167,9 +167,8 @@ class Snapshot:
     def rows(self, count: int) -> Iterator[dict[str, float]]:
         """About `count` lines of metrics, evenly spaced."""
         for i in thinned(range(len(self.history["iteration"])), min(count, MOST_LINES)):
-            yield {"iteration": int(self.history["iteration"][i])} | {
-                name: float(self.history[name][i]) for name in METRICS
-            }
+            counts = {name: int(self.history[name][i]) for name in ("iteration", "evaluations")}
+            yield counts | {name: float(self.history[name][i]) for name in METRICS}
 
 
 @dataclass(eq=False, repr=False)

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.archive import Archive
+from dqd.archives.metrics import Standing
 from dqd.compiler.flags import in_order
-from dqd.search.packing import Packed
+from dqd.search.packing import Packed, opened
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
 from dqd.types import Evaluation, replace
 
@@ -41,17 +42,16 @@ class Motion:
     @property
     def state(self) -> SearchState:
         """A copy, which later half-steps do not touch."""
-        return self._programs.copy(self._state, self._fixed)
+        return _opened(self._programs.copy(self._state, self._fixed))
 
     def release(self) -> SearchState:
         """The state itself; the next half-step overwrites it."""
-        state = self._programs.division.join(self._state, self._fixed[1])
-        return replace(state, emitter=state.emitter.unpacked())
+        return _opened(self._programs.division.join(self._state, self._fixed[1]))
 
     @property
-    def metrics(self) -> Metrics:
-        """At this very moment, which may be within a round."""
-        return self._programs.division.join(self._state, self._fixed[1]).reported.metrics
+    def reported(self) -> Archive:
+        """The archive whose metrics are told, at this very moment; the next half-step overwrites it."""
+        return self._programs.division.join(self._state, self._fixed[1]).reported
 
     def rows(self) -> Standing:
         """What the metrics follow from, after every iteration since this was last asked for."""
@@ -116,16 +116,17 @@ class Programs:
 
         def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
             new, more = step(*self._given(state, fixed), *operands)
-            new = replace(new, emitter=Packed.of(new.emitter), tally=new.tally.carried())
-            return self.division.divide(new)[0], more
+            return self.division.divide(replace(new, tally=new.tally.carried()))[0], more
 
         program.__name__ = step.__name__
         return jax.jit(program, donate_argnums=0, compiler_options=in_order())
 
     def _given(self, state: list[Array], fixed: tuple[list[Array], list[Array]]) -> tuple[Search, SearchState]:
-        given = self.division.join(state, fixed[1])
-        opened = replace(given, emitter=given.emitter.unpacked(given.iteration >= 0))
-        return jax.tree.unflatten(self.form, fixed[0]), opened
+        return jax.tree.unflatten(self.form, fixed[0]), self.division.join(state, fixed[1])
+
+
+def _opened(state: SearchState) -> SearchState:
+    return replace(state, emitter=opened(state.emitter))
 
 
 def _tell_initial(

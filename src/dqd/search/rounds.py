@@ -126,4 +126,4 @@ def _tell(
 ) -> tuple[SearchState, tuple[PyTree, Standing]]:
     search, state = _alone(search, state, own)
     state = search.tell(state, proposal, evaluation)
-    return replace(state, emitter=()), (state.emitter, state.reported.standing)
+    return replace(state, emitter=()), (state.emitter, state.standing)

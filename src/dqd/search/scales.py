@@ -11,9 +11,10 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.cells import Cells
+from dqd.archives.competition import called
 from dqd.console import saying
 from dqd.domains.rows import named, parallel_rows
-from dqd.domains.survey import Ask, Survey
+from dqd.domains.survey import Ask, Survey, within
 from dqd.emitters.scale import scaled, unscaled
 from dqd.search.search import Search
 from dqd.storage import record
@@ -43,13 +44,13 @@ class Scales:
     def choosing(self, x0: Any, searched: Archive | Tessellation) -> Generator[Ask, Evaluation, dict[str, float]]:
         """Asks for evaluations until all is chosen."""
         cells = searched if isinstance(searched, Tessellation) else _cells(searched)
-        bounds = None if self.search.bounds is None else tuple(np.asarray(side) for side in self.search.bounds)
-        survey = Survey(np.asarray(x0), cells, cast("tuple[Any, Any] | None", bounds))
+        bounds = self.search.bounds
+        survey = Survey.of(np.asarray(x0), cells, bounds)
         chosen: dict[str, float] = {}
         for name in self.names:
             along = "solutions" if name == INITIAL else cast("Along", name)
             known, find = chosen.get(along), survey.slope() if along == "objective" else survey.sigma(along)
-            chosen[name] = (yield from find) if known is None else known
+            chosen[name] = (yield from within(find, bounds)) if known is None else known
         _warn(survey.jacobians)
         return chosen
 
@@ -78,7 +79,7 @@ def _cells(archive: Archive) -> Tessellation:
         if isinstance(competition, Cells):
             return competition.tessellation
     raise ValueError(
-        f"sigma: dqd.{type(archive.competition).__name__} has no cells for steps to cross, so none can be chosen; give "
+        f"sigma: {called(archive.competition)} has no cells beforehand for steps to cross, so none can be chosen; give "
         "it a number, such as dqd.cma_mega(sigma=0.5), or give a result_archive"
     )
 

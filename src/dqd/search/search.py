@@ -18,10 +18,14 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.metrics import Standing
+from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
-from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
+from dqd.inputs.bounds import Box
+from dqd.search.packing import opened, packed_like
+from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
 
 # What of a state no search ever changes.
 FIXED = (
@@ -30,7 +34,10 @@ FIXED = (
     *(
         f"{archive}.{name}"
         for archive in (".archive", ".archive.results")
-        for name in ("qd_score_offset", *(f"competition.{its}" for its in ("tessellation", "learning_rate", "minimum")))
+        for name in (
+            "qd_score_offset",
+            *(f"competition.{its}" for its in ("tessellation", "cells", "learning_rate", "minimum")),
+        )
     ),
 )
 
@@ -50,6 +57,12 @@ class SearchState:
     def reported(self) -> Archive:
         """The archive whose metrics are told."""
         return self.archive.reported
+
+    @property
+    def standing(self) -> Standing:
+        """Its figures, and what they took."""
+        archive = self.reported
+        return Standing.of(archive.total, archive.count, archive.best, self.tally.spent)
 
 
 @pytree
@@ -124,6 +137,11 @@ class Tally:
         steep = np.asarray(self.steep)
         return np.flatnonzero(~steep.reshape(-1, steep.shape[-1]).any(axis=0)).tolist() if self.gradients else []
 
+    @property
+    def spent(self) -> Array:
+        """All evaluations in two words, (..., 2)."""
+        return jnp.stack([words[..., 0] + words[..., 6] for words in (self.high, self.low)], axis=-1)
+
     def each(self, *numbers: int) -> np.ndarray:
         """The sum of some counts, by default all evaluations: of every seed."""
         which = list(numbers or (0, 6))
@@ -136,17 +154,23 @@ class Tally:
 
 @pytree
 class Search:
-    """The description of a search. `bounds` are (lower, upper) for solutions and hold in every phase."""
+    """The description of a search. `bounds` are those of solutions and hold in every phase.
+
+    Archives hold solutions, x. The emitter proposes in coordinates z of the search's own, in which it is also shown
+    elites, points and jacobians; they are others only where the bounds say so.
+    """
 
     emitter: Emitter
-    bounds: Bounds = None
+    bounds: Box | None = None
     initial_sigma: float = 1.0
 
     def init(self, archive: Archive, x0: Array, key: Array) -> SearchState:
-        x0, k = self._inside(x0), archive.num_measures
+        k, sides = archive.num_measures, None
         ignored = not getattr(self.emitter, "follows_measures", True)
         tally = Tally.zero([False, *[ignored] * k])
-        emitter = self.emitter.init(x0, k, self.bounds)
+        if self.bounds is not None:
+            x0, sides = jnp.clip(x0, self.bounds.lower, self.bounds.upper), self.bounds.sides
+        emitter = self.emitter.init(self._outward(x0), k, sides)
         return SearchState(archive, emitter, key, x0, jnp.zeros((), jnp.int32), tally)
 
     # Before iteration 1 -----------------------------------------------------------------------------------------------
@@ -154,8 +178,8 @@ class Search:
     def ask_initial(self, state: SearchState) -> Array:
         """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is."""
         shape = (self.emitter.initial_population, state.x0.size)
-        normals = jax.random.normal(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
-        return self._inside(state.x0 + self.initial_sigma * normals)
+        drawn = normals(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
+        return self._inside(state, self._outward(state.x0) + self.initial_sigma * drawn)
 
     def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
         archive, result = state.archive.add(solutions, evaluation, iteration=0)
@@ -171,8 +195,8 @@ class Search:
         return jax.tree.map(lambda x: x.astype(state.x0.dtype) if jnp.issubdtype(x.dtype, reals) else x, noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
-        points = self.emitter.points(state.emitter, state.archive, noise)
-        return replace(points, solutions=self._inside(points.solutions))
+        points = self.emitter.points(opened(state.emitter), self._shown(state.archive), noise)
+        return replace(points, solutions=self._inside(state, points.solutions))
 
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
         if self.emitter.num_points == 0:
@@ -183,16 +207,27 @@ class Search:
     def ask(
         self, state: SearchState, points: Points, evaluation: Evaluation, noise: Any
     ) -> tuple[SearchState, Proposal]:
-        emitter, proposal = apart(
-            _always(state), self.emitter.ask, state.emitter, state.archive, points, evaluation, noise
-        )
-        return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(proposal.solutions))
+        emitter, proposal = apart(_always(state), self._ask, state.emitter, state.archive, points, evaluation, noise)
+        return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(state, proposal.solutions))
+
+    def _ask(
+        self, own: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
+    ) -> tuple[PyTree, Proposal]:
+        if self.bounds is not None and evaluation.jacobian is not None:
+            evaluation = replace(evaluation, jacobian=self.bounds.chained(evaluation.jacobian, points.solutions))
+        points = replace(points, solutions=self._outward(points.solutions))
+        new, proposal = self.emitter.ask(opened(own), self._shown(archive), points, evaluation, noise)
+        return packed_like(own, new), proposal
 
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
         told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
-        emitter = apart(_always(state), self.emitter.tell, state.emitter, archive, proposal.drawn, told)
+
+        def learnt(own: Any, *situation: Any) -> PyTree:
+            return packed_like(own, self.emitter.tell(opened(own), *situation))
+
+        emitter = apart(_always(state), learnt, state.emitter, self._shown(archive), proposal.drawn, told)
         tally = _counted(state, result, evaluation)
         return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
 
@@ -216,8 +251,19 @@ class Search:
         """What the emitter tells of its choices, for people; most have nothing to tell."""
         return self.emitter.account(state.emitter) if hasattr(self.emitter, "account") else ""
 
-    def _inside(self, solutions: Array) -> Array:
-        return solutions if self.bounds is None else jnp.clip(solutions, *self.bounds)
+    def _inside(self, state: SearchState, proposed: Array) -> Array:
+        if self.bounds is None:
+            return proposed
+        if self.bounds.by == "clip":  # which rounds nothing
+            return self.bounds.inside(proposed)
+        return apart(_always(state), self.bounds.inside, proposed)
+
+    def _outward(self, solutions: Array) -> Array:
+        return solutions if self.bounds is None else self.bounds.outward(solutions)
+
+    def _shown(self, archive: Archive) -> Archive:
+        """The archive, its elites as the emitter sees them."""
+        return archive if self.bounds is None or not self.bounds.is_free else replace(archive, seen=self.bounds)
 
 
 def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, points: Points | None = None) -> Tally:
@@ -233,7 +279,7 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
         tally = replace(tally, steep=tally.steep | jnp.any(steep, axis=0))
     if evaluation.feasible is not None:
         infeasible = wanted & ~evaluation.feasible
-    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible]))
+    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible], axis=1))
     if evaluation.evaluations is None:
         return tally.plus(*counts)
     return tally.plus(*counts, jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32))

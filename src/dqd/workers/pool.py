@@ -1,4 +1,4 @@
-"""Evaluations in this process, or in anybody's `concurrent.futures.Executor`."""
+"""Evaluations in anybody's `concurrent.futures.Executor`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from concurrent.futures import (
     wait,
 )
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from dqd.workers.engine import ClusterError, Task, WorkerDiedError
 from dqd.workers.worker import begin, leaving
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
 
 GLANCE = 1.0  # seconds after which a signal is noticed that came while Python began to wait
 T = TypeVar("T")
-
-
-class Inline(Executor):
-    """This process: whatever is submitted is done at once."""
-
-    def submit(self, function: Callable[..., T], /, *arguments: Any, **options: Any) -> Future[T]:
-        future: Future[T] = Future()
-        try:
-            future.set_result(function(*arguments, **options))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 class Pool:
@@ -70,7 +58,7 @@ class Pool:
     def wait(self, tasks: Sequence[Task[T]], seconds: float | None) -> list[Task[T]]:
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         futures = cast("Sequence[Future[T]]", tasks)
-        ended = {future for future in futures if future.done()}  # in this process all are
+        ended = {future for future in futures if future.done()}
         while not ended and (left := deadline - time.monotonic()) > 0:
             ended = wait(futures, min(left, GLANCE), FIRST_COMPLETED).done
         return [task for task in tasks if task in ended]

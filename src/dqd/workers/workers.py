@@ -11,7 +11,8 @@ import numpy as np
 
 from dqd.inputs.arguments import check_rounds
 from dqd.workers.engine import Engine
-from dqd.workers.pool import Inline, Pool
+from dqd.workers.here import Here
+from dqd.workers.pool import Pool
 
 if TYPE_CHECKING:
     from dqd.inputs.evaluator import Evaluator
@@ -37,6 +38,14 @@ class Workers:
             emitter, as in `dqd.replicate`, and counts as an iteration. The order of insertions then depends on timing
             (`result.asynchronous`). Rounds that hold several times as many solutions as there are workers are enough.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid, workers = dqd.Grid([-2, -2], [2, 2], [10, 10]), dqd.Workers(lambda: ThreadPoolExecutor(2), rows=6)
+    >>> emitter = dqd.map_elites(sigma=0.3, batch_size=12)
+    >>> dqd.illuminate(score, emitter, grid, x0=jnp.zeros(3), iterations=2, where=workers, progress=False).iterations
+    2
     """
 
     executor: Any = None
@@ -72,7 +81,7 @@ class Workers:
         """What evaluates, ready to begin."""
         executor = self.executor
         if executor is None:
-            return Pool(Inline())
+            return Here()
         if isinstance(executor, str) or _is_client(executor):
             from dqd.workers.dask import Cluster
 

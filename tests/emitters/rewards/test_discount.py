@@ -128,7 +128,7 @@ def test_a_tessellation_without_middles_is_refused_in_words():
     [
         ({"minimum": 5.0, "maximum": 5.0}, "minimum below maximum, got 5.0 and 5.0"),
         ({"annealing": 1.5}, "annealing: expected a number in"),
-        ({"lifetime": -1}, "expected a whole number, at least 0, got -1"),
+        ({"restart": 0}, "restart: expected .* a whole number of iterations, at least 1, got 0"),
     ],
 )
 def test_wrong_settings_are_refused_in_words(settings, words):

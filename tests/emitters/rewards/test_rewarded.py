@@ -49,16 +49,16 @@ def test_copies_share_one_model():
 
 
 def test_a_lifetime_ends_and_begins_again():
-    restarts, ages = Restarts.none("other", lifetime=3), []
+    restarts, ages = Restarts.none("other", rule=3), []
     for i in range(8):
-        stops, restarts = restarts.after(jnp.array([i == 4]))
+        stops, restarts = restarts.after(jnp.array([i == 4]), None)
         ages.append((bool(stops), int(restarts.age)))
     assert ages == [(False, 1), (False, 2), (True, 0), (False, 1), (True, 0), (False, 1), (False, 2), (True, 0)]
     assert {name: int(count) for name, count in restarts.by_name().items()} == {"other": 1, LIFETIME: 2}
 
 
 def test_it_tells_what_the_emitter_within_tells():
-    emitter = dqd.dms_mega(1.0, batch_size=26, emitters=2, lifetime=5)
+    emitter = dqd.dms_mega(1.0, batch_size=26, emitters=2, restart=5)
     assert isinstance(emitter, Rewarded)
     assert (emitter.num_points, emitter.batch_size, emitter.initial_population, emitter.threshold) == (2, 24, 0, None)
     assert isinstance(dqd.dds(0.5).reward, Density)

@@ -1,10 +1,14 @@
-"""Numbers that presets are given."""
+"""Numbers and rules that presets are given."""
 
 from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast, get_args
+
+from dqd.emitters.restarts import RULES, Restart
+from dqd.emitters.selection import Selection
+from dqd.inputs.names import check_known
 
 
 def positive_or_chosen(**number: float | None) -> Any:
@@ -45,3 +49,20 @@ def batch(batch_size: int, least: int = 1, even: bool = False) -> int:
     if even and batch_size % 2:
         raise ValueError(f"batch_size: half of it goes to points with gradients, so it must be even, got {batch_size}")
     return int(batch_size)
+
+
+def check_selection(rule: Any) -> Selection:
+    check_known("selection", rule, get_args(Selection))
+    return cast("Selection", rule)
+
+
+def check_restart(rule: Any) -> Restart:
+    """A rule by name, or a number of iterations."""
+    if isinstance(rule, str):
+        check_known("restart", rule, RULES)
+        return cast("Restart", rule)
+    if isinstance(rule, bool) or not isinstance(rule, Integral) or rule < 1:
+        raise ValueError(
+            f'restart: expected "no_improvement", "basic", or a whole number of iterations, at least 1, got {rule!r}'
+        )
+    return int(rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import optax
 
@@ -12,8 +12,10 @@ from dqd.archives.threshold import Threshold
 from dqd.emitters.arborescence import Arborescence
 from dqd.emitters.combine import Replicated, replicate
 from dqd.emitters.emitter import Emitter
-from dqd.emitters.evolution import Evolution, Parents
-from dqd.emitters.presets.checks import positive_or_chosen, share
+from dqd.emitters.evolution import Evolution
+from dqd.emitters.presets.checks import check_restart, check_selection, positive_or_chosen, share
+from dqd.emitters.restarts import Restart
+from dqd.emitters.selection import Selection
 from dqd.inputs.names import known
 from dqd.strategies import CMAES, LMMAES, XNES, OpenAIES, SepCMAES, Strategy
 from dqd.types import replace
@@ -38,8 +40,8 @@ def cma_me(
     *,
     batch_size: int = 36,
     emitters: int = 1,
-    parents: Parents = "changed",
-    patient: bool = False,
+    selection: Selection = "filter",
+    restart: Restart = "no_improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
 ) -> Evolution | Replicated:
@@ -48,15 +50,16 @@ def cma_me(
         x_i = mean + step C^(1/2) N(0, I),  i = 1 .. lambda
 
     Samples are ranked: new cells first, then improvements, then the rest, each by the objective gained. Parents are the
-    samples that changed the archive. When none did, it starts anew from a random elite.
+    samples that changed the archive. When none did, it starts anew from a random elite. Both may be chosen otherwise.
 
     Args:
         sigma: standard deviation at the start and after every restart, in the units of a solution. None chooses it by
             the cells of the grid.
         batch_size: evaluations per iteration, shared equally by the emitters: lambda is `batch_size / emitters`.
         emitters: copies side by side, each with a distribution of its own.
-        parents: "changed" are the samples that changed the archive; "half" is the better half.
-        patient: go on when no sample changed the archive, until CMA-ES itself has converged.
+        selection: which samples are parents. "filter" are those that changed the archive; "mu" is the better half.
+        restart: when to start anew from a random elite, besides when CMA-ES has converged. "no_improvement": when no
+            sample changed the archive; "basic": never; a number: so many iterations after the last start at latest.
         strategy: how the distribution learns. "cma-es" (Hansen 2016) keeps all n x n covariances; "sep-cma-es" (Ros &
             Hansen 2008) a diagonal; "lm-ma-es" (Loshchilov et al. 2017) 4 + 3 ln(n) directions; "openai-es" (Salimans
             et al. 2017) moves the mean alone. These three take O(n) in memory and time, for n of 10^5 and more. "xnes"
@@ -71,10 +74,8 @@ def cma_me(
     >>> dqd.cma_me(sigma=0.5, strategy="lm-ma-es").strategy
     LMMAES(sigma=0.5, population=36)
     """
-    if parents not in get_args(Parents):
-        raise ValueError(f"parents: expected 'changed' or 'half', got {parents!r}")
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, parents=parents, patient=bool(patient)), emitters)
+    return copies(Evolution(learning, selection=check_selection(selection), restart=check_restart(restart)), emitters)
 
 
 def cma_mae(
@@ -84,6 +85,8 @@ def cma_mae(
     *,
     batch_size: int = 540,
     emitters: int = 15,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
 ) -> Evolution | Replicated:
@@ -105,7 +108,7 @@ def cma_mae(
         minimum: an objective, the lowest worth keeping: where thresholds begin.
         batch_size: evaluations per iteration, shared equally by the emitters.
         emitters: copies side by side, each with a distribution of its own.
-        strategy: how a distribution learns, as `cma_me` has it.
+        selection, restart, strategy: as `cma_me` has them.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
 
     Needs no gradients. The thresholds are the archive's: `illuminate` and `AskTell` take them from the emitter. Costs
@@ -120,7 +123,8 @@ def cma_mae(
     True
     """
     learning = strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one)
-    return copies(Evolution(learning, Threshold(annealing, minimum), parents="half", patient=True), emitters)
+    rules = (check_selection(selection), check_restart(restart))
+    return copies(Evolution(learning, Threshold(annealing, minimum), *rules), emitters)
 
 
 def cma_mega(
@@ -131,6 +135,8 @@ def cma_mega(
     batch_size: int = 36,
     emitters: int = 1,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "no_improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
     keep_step_count: bool = True,
@@ -154,7 +160,8 @@ def cma_mega(
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
         normalize: divide every gradient by its length.
-        strategy: how the distribution of coefficients learns, as `cma_me` has it.
+        selection: which branches are parents. "mu" is the better half; "filter" are those that changed the archive.
+        restart, strategy: when theta starts anew, and how coefficients are learnt, as `cma_me` has them.
         rank_one: "textbook" is CMA-ES as published; "dqd2021" repeats the code behind the paper's tables.
         keep_step_count: leave the optimiser's step counter running across restarts, as the authors' Adam does.
         arguments: all others go to the optimiser, such as `b1` below.
@@ -167,11 +174,9 @@ def cma_mega(
     (1, 35)
     """
     each = share(batch_size, emitters, 3)
-    settings: dict[str, Any] = {"normalize": normalize, "strategy": strategy, "rank_one": rank_one}
-    one = arborescence(
-        sigma, learning_rate, optimizer, batch_size=each, keep_step_count=keep_step_count, **settings, **arguments
-    )
-    return copies(one, emitters)
+    rules: dict[str, Any] = {"selection": selection, "restart": restart, "strategy": strategy, "rank_one": rank_one}
+    settings: dict[str, Any] = {"batch_size": each, "normalize": normalize, "keep_step_count": keep_step_count}
+    return copies(arborescence(sigma, learning_rate, optimizer, **settings, **rules, **arguments), emitters)
 
 
 def cma_mega_adam(
@@ -181,6 +186,8 @@ def cma_mega_adam(
     batch_size: int = 36,
     emitters: int = 1,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "no_improvement",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
     keep_step_count: bool = True,
@@ -203,6 +210,8 @@ def cma_mega_adam(
         batch_size=batch_size,
         emitters=emitters,
         normalize=normalize,
+        selection=selection,
+        restart=restart,
         strategy=strategy,
         rank_one=rank_one,
         keep_step_count=keep_step_count,
@@ -219,6 +228,8 @@ def cma_maega(
     batch_size: int = 540,
     emitters: int = 15,
     normalize: bool = True,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
     keep_step_count: bool = True,
@@ -235,7 +246,8 @@ def cma_maega(
         annealing, minimum: of the thresholds, as `cma_mae` has them.
         batch_size: evaluations per iteration, shared equally by the emitters: theta and branches of each.
         emitters: copies side by side, each with a theta of its own.
-        sigma, learning_rate, optimizer, normalize, strategy, rank_one, keep_step_count, arguments: as in `cma_mega`.
+        sigma, learning_rate, optimizer, normalize, selection, restart, strategy, rank_one, keep_step_count, arguments:
+            as in `cma_mega`.
 
     >>> emitter = dqd.cma_maega(sigma=1.0)
     >>> emitter.num_points, emitter.batch_size, emitter.threshold  # with gradients, without, what counts as progress
@@ -245,12 +257,14 @@ def cma_maega(
         *(sigma, learning_rate, optimizer),
         batch_size=share(batch_size, emitters, 3),
         normalize=normalize,
+        selection=selection,
+        restart=restart,
         strategy=strategy,
         rank_one=rank_one,
         keep_step_count=keep_step_count,
         **arguments,
     )
-    return copies(replace(one, threshold=Threshold(annealing, minimum), patient=True), emitters)
+    return copies(replace(one, threshold=Threshold(annealing, minimum)), emitters)
 
 
 def arborescence(
@@ -260,6 +274,8 @@ def arborescence(
     *,
     batch_size: int,
     normalize: bool,
+    selection: Selection,
+    restart: Restart,
     strategy: StrategyName,
     rank_one: RankOne,
     keep_step_count: bool,
@@ -296,6 +312,8 @@ def arborescence(
         functools.partial(optimizer, **choices) if choices else optimizer,
         keep_step_count=bool(keep_step_count),
         normalize=bool(normalize),
+        selection=check_selection(selection),
+        restart=check_restart(restart),
     )
 
 

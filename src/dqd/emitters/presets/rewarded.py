@@ -9,10 +9,11 @@ import optax
 
 from dqd.emitters.arborescence import Arborescence
 from dqd.emitters.evolution import Evolution
-from dqd.emitters.presets.checks import check_positive, population, share
+from dqd.emitters.presets.checks import check_positive, check_restart, check_selection, population, share
 from dqd.emitters.presets.evolving import RankOne, StrategyName, arborescence, copies, strategy_of
+from dqd.emitters.restarts import Restart
 from dqd.emitters.rewards import Density, Discount, Rewarded
-from dqd.types import replace
+from dqd.emitters.selection import Selection
 
 
 def dds(
@@ -22,6 +23,8 @@ def dds(
     batch_size: int = 540,
     emitters: int = 15,
     buffer: int = 10_000,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
 ) -> Rewarded:
@@ -40,16 +43,14 @@ def dds(
         batch_size: evaluations per iteration, shared equally by the emitters.
         emitters: copies side by side, each with a distribution of its own.
         buffer: how many measures are remembered: a uniform sample of all.
-        strategy, rank_one: how a distribution learns, as `cma_me` has it.
+        selection, restart, strategy, rank_one: as `cma_me` has them.
 
     Needs no gradients. Costs O(batch_size buffer k), and what `cma_me` costs for every emitter.
 
     >>> dqd.dds(sigma=0.5, batch_size=72, emitters=2).batch_size
     72
     """
-    one = Evolution(
-        strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one), parents="half", patient=True
-    )
+    one = _sampling(sigma, share(batch_size, emitters, 2), selection, restart, strategy, rank_one)
     return Rewarded(copies(one, emitters), _density(bandwidth, buffer))
 
 
@@ -61,6 +62,8 @@ def dds_mega(
     batch_size: int = 540,
     emitters: int = 15,
     buffer: int = 10_000,
+    selection: Selection = "mu",
+    restart: Restart = "basic",
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
 ) -> Rewarded:
@@ -74,7 +77,7 @@ def dds_mega(
     >>> emitter.num_points, emitter.batch_size  # with gradients, without
     (15, 525)
     """
-    one = _branching(sigma, learning_rate, share(batch_size, emitters, 3), strategy, rank_one)
+    one = _branching(sigma, learning_rate, share(batch_size, emitters, 3), selection, restart, strategy, rank_one)
     return Rewarded(copies(one, emitters), _density(bandwidth, buffer))
 
 
@@ -86,7 +89,8 @@ def dms(
     *,
     batch_size: int = 540,
     emitters: int = 15,
-    lifetime: int = 100,
+    selection: Selection = "mu",
+    restart: Restart = 100,
     empty: int = 100,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
@@ -107,8 +111,7 @@ def dms(
             them the network works.
         batch_size: evaluations per iteration, shared equally by the emitters.
         emitters: copies side by side, each with a distribution of its own.
-        lifetime: iterations after which an emitter starts anew from a random elite; 0 lets it go on until its strategy
-            has converged.
+        selection, restart: as `cma_me` has them; an emitter starts anew after 100 iterations at latest.
         empty: how many empty cells hold the network down, at every fit.
         strategy, rank_one: how a distribution learns, as `cma_me` has it.
 
@@ -118,12 +121,7 @@ def dms(
     >>> dqd.dms(sigma=0.5, batch_size=72, emitters=2).batch_size
     72
     """
-    one = Evolution(
-        strategy_of(strategy, sigma, share(batch_size, emitters, 2), rank_one),
-        parents="half",
-        patient=True,
-        lifetime=population(lifetime),
-    )
+    one = _sampling(sigma, share(batch_size, emitters, 2), selection, restart, strategy, rank_one)
     return Rewarded(copies(one, emitters), _discount(annealing, minimum, maximum, empty))
 
 
@@ -136,7 +134,8 @@ def dms_mega(
     *,
     batch_size: int = 540,
     emitters: int = 15,
-    lifetime: int = 100,
+    selection: Selection = "mu",
+    restart: Restart = 100,
     empty: int = 100,
     strategy: StrategyName = "cma-es",
     rank_one: RankOne = "textbook",
@@ -149,20 +148,35 @@ def dms_mega(
     >>> emitter.num_points, emitter.batch_size  # with gradients, without
     (15, 525)
     """
-    one = _branching(sigma, learning_rate, share(batch_size, emitters, 3), strategy, rank_one)
-    one = replace(one, lifetime=population(lifetime))
+    one = _branching(sigma, learning_rate, share(batch_size, emitters, 3), selection, restart, strategy, rank_one)
     return Rewarded(copies(one, emitters), _discount(annealing, minimum, maximum, empty))
+
+
+def _sampling(
+    sigma: float | None,
+    batch_size: int,
+    selection: Selection,
+    restart: Restart,
+    strategy: StrategyName,
+    rank_one: RankOne,
+) -> Evolution:
+    learning = strategy_of(strategy, sigma, batch_size, rank_one)
+    return Evolution(learning, selection=check_selection(selection), restart=check_restart(restart))
 
 
 def _branching(
     sigma: float | None,
     learning_rate: float | optax.Schedule | None,
     batch_size: int,
+    selection: Selection,
+    restart: Restart,
     strategy: StrategyName,
     rank_one: RankOne,
 ) -> Arborescence:
-    plain: Any = {"normalize": True, "strategy": strategy, "rank_one": rank_one, "keep_step_count": True}
-    return replace(arborescence(sigma, learning_rate, None, batch_size=batch_size, **plain), patient=True)
+    rules: Any = {"selection": selection, "restart": restart, "strategy": strategy, "rank_one": rank_one}
+    return arborescence(
+        sigma, learning_rate, None, batch_size=batch_size, normalize=True, keep_step_count=True, **rules
+    )
 
 
 def _density(bandwidth: float, buffer: int) -> Density:

@@ -75,9 +75,9 @@ export class Curves {
     );
   }
 
-  // `timings` and `counts` say what had been spent at some iterations.
+  // `timings` and `counts` say what had been spent at some iterations; metrics know their evaluations, but for old runs.
   show({ metrics, timings, counts }) {
-    this.spent = { evaluations: counts, seconds: timings };
+    this.spent = { evaluations: metrics.evaluations ? metrics : counts, seconds: timings };
     this.series = METRICS.filter(([name]) => metrics[name]).map(([name, title]) => [title, metrics.iteration, metrics[name]]);
     if (counts.restarts?.length > 1) this.series.push(["restarts", counts.iteration, counts.restarts]);
     for (const button of this.buttons)

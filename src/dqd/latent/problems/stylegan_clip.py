@@ -11,7 +11,7 @@ the measures are the L of the other prompts, on [0, 6]. `scorers.text` has other
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ PROMPTS = {  # letter by letter as in the authors' code, typing error included
 }
 SPACES = ("w", "z", "w+", "p", "sphere")
 GENERATOR_FILE = "generator.safetensors"
-GENERATORS = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
+LOADERS: dict[str, Callable[[Path, str], Generator]] = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
 DTYPES = ("float32", "bfloat16", "float16")
 
 MOST_IMAGES = 37  # per pass on a GPU, as the authors had it
@@ -123,7 +123,7 @@ def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, text
     path = directory / GENERATOR_FILE
     kind = files.metadata(path).get("kind", "stylegan1")
     return (
-        known("kind of generator", kind, GENERATORS)(path, dtype),
+        known("kind of generator", kind, LOADERS)(path, dtype),
         *text_image.load(directory, dtype),
     )
 
