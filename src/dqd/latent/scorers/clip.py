@@ -6,6 +6,7 @@ features are computed in float32, the rest in the weights' own type.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -26,11 +27,11 @@ def quick_gelu(values: Array) -> Array:
     return values * jax.nn.sigmoid(1.702 * values)
 
 
-def gelu(values: Array) -> Array:
-    return jax.nn.gelu(values, approximate=False)
-
-
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"quick_gelu": quick_gelu, "gelu": gelu}
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "quick_gelu": quick_gelu,
+    "gelu": functools.partial(jax.nn.gelu, approximate=False),
+    "gelu_pytorch_tanh": functools.partial(jax.nn.gelu, approximate=True),
+}
 
 
 @pytree
@@ -39,12 +40,13 @@ class Norm:
 
     scale: Array
     shift: Array
+    epsilon: float = static(default=EPSILON)
 
     def __call__(self, values: Array) -> Array:
         exact = values.astype(self.scale.dtype)
         mean = jnp.mean(exact, axis=-1, keepdims=True)
         variance = jnp.mean((exact - mean) ** 2, axis=-1, keepdims=True)
-        return ((exact - mean) * jax.lax.rsqrt(variance + EPSILON) * self.scale + self.shift).astype(values.dtype)
+        return ((exact - mean) * jax.lax.rsqrt(variance + self.epsilon) * self.scale + self.shift).astype(values.dtype)
 
 
 @pytree
@@ -74,22 +76,28 @@ class Transformer:
 
         def layer(tokens: Array, one: Transformer) -> tuple[Array, None]:
             heads = self.heads or tokens.shape[-1] // HEAD_WIDTH
-            tokens = tokens + one.out(_attend(one.attention(one.norm1(tokens)), mask, heads))
+            tokens = tokens + one.out(attend(*by_head(one.attention(one.norm1(tokens)), heads), mask))
             activated = ACTIVATIONS[self.activation](one.up(one.norm2(tokens)))
             return tokens + one.down(activated), None
 
         return jax.lax.scan(layer, tokens, self)[0]
 
 
-def _attend(joined: Array, mask: Array | None, heads: int) -> Array:
-    """Attention of (b, t, 3 * width), heads side by side."""
-    b, t, width = joined.shape
-    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, heads, -1), 2, 0)  # each (b, t, heads, width / heads)
-    logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(joined.dtype, jnp.float32))
+def by_head(joined: Array, heads: int) -> tuple[Array, Array, Array]:
+    """(b, t, 3 * width), heads side by side -> query, key and value, each (b, t, heads, width / heads)."""
+    b, t, _ = joined.shape
+    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, heads, -1), 2, 0)
+    return query, key, value
+
+
+def attend(query: Array, key: Array, value: Array, mask: Array | None = None) -> Array:
+    """(b, q, heads, d) and twice (b, t, heads, d) -> (b, q, heads * d)."""
+    logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(query.dtype, jnp.float32))
     logits = logits / math.sqrt(query.shape[-1])
     logits = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
-    shares = jax.nn.softmax(logits, axis=-1).astype(joined.dtype)
-    return jnp.einsum("bhqk,bkhd->bqhd", shares, value).reshape(b, t, width // 3)
+    shares = jax.nn.softmax(logits, axis=-1).astype(value.dtype)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", shares, value)
+    return mixed.reshape(*mixed.shape[:2], -1)
 
 
 @pytree
@@ -116,14 +124,18 @@ class ImageTower:
         return properly(images, self.resolution)
 
     def __call__(self, images: Array) -> Array:
-        dtype, side, patch = self.patches.dtype, math.isqrt(len(self.positions) - 1), self._patch
-        b = len(images)
-        cut = images.astype(dtype).reshape(b, 3, side, patch, side, patch)
-        tokens = cut.transpose(0, 2, 4, 3, 5, 1).reshape(b, side * side, -1) @ self.patches
-        first = jnp.broadcast_to(self.class_token, (b, 1, tokens.shape[-1]))
+        tokens = in_patches(images.astype(self.patches.dtype), self._patch) @ self.patches
+        first = jnp.broadcast_to(self.class_token, (len(images), 1, tokens.shape[-1]))
         tokens = self.norm_before(jnp.concatenate([first, tokens], axis=1) + self.positions)
         tokens = self.transformer(tokens)
-        return _project(self.norm_after(tokens[:, 0]), self.projection)
+        return project(self.norm_after(tokens[:, 0]), self.projection)
+
+
+def in_patches(images: Array, patch: int) -> Array:
+    """(b, 3, s, s) -> (b, number of patches, patch * patch * 3)."""
+    b, side = len(images), images.shape[-1] // patch
+    cut = images.reshape(b, 3, side, patch, side, patch)
+    return cut.transpose(0, 2, 4, 3, 5, 1).reshape(b, side * side, -1)
 
 
 @pytree
@@ -141,7 +153,7 @@ class TextTower:
         causal = jnp.tril(jnp.ones((t, t), bool))
         tokens = self.transformer(self.tokens[numbers] + self.positions[:t], causal)
         ends = tokens[jnp.arange(len(numbers)), jnp.argmax(numbers, axis=1)]
-        return _project(self.norm_after(ends), self.projection)
+        return project(self.norm_after(ends), self.projection)
 
 
 @pytree
@@ -166,6 +178,6 @@ class CLIP:
         return lambda texts: features_of(self.text, jnp.asarray(tokenizer.batch(texts, len(self.text.positions))))
 
 
-def _project(features: Array, projection: Array) -> Array:
+def project(features: Array, projection: Array) -> Array:
     exact = jnp.promote_types(features.dtype, jnp.float32)
     return jnp.matmul(features.astype(exact), projection.astype(exact), precision="highest")

@@ -121,7 +121,7 @@ class PromptScorer:
 
 
 SCORES: dict[str, Callable[[PromptScorer, Array, Any], Array]] = {
-    "paper": lambda _, cosine, __: jnp.where(cosine > 0, 1 / cosine, jnp.inf),
+    "paper": lambda _, cosine, __: jnp.where(cosine > 0, 1 / jnp.where(cosine > 0, cosine, 1), jnp.inf),
     "cosine": lambda _, cosine, __: 100 * cosine,
     "angle": lambda _, cosine, __: jnp.degrees(jnp.arccos(jnp.clip(cosine, -1 + 1e-6, 1 - 1e-6))),
     "contrast": lambda self, cosine, other: self.scale * (cosine - other),

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.latent.scorers.clip import CLIP, Dense, ImageTower, Norm, TextTower, Transformer
+from dqd.latent.scorers.clip import CLIP, EPSILON, Dense, ImageTower, Norm, TextTower, Transformer
 from dqd.latent.weights import files
 
 MLP = 4  # times as wide as the rest, in all of OpenAI's
@@ -66,18 +66,14 @@ def shapes_like(found: Mapping[str, tuple[int, ...]]) -> files.Shapes:
     def shape(name: str) -> tuple[int, ...]:
         return found[name] if len(found.get(name, ())) == len(usual[name]) else usual[name]
 
-    def layers(tower: str) -> int:
-        numbers = [int(m[1]) for name in found if (m := re.match(rf"{tower}\.encoder\.layers\.(\d+)\.", name))]
-        return max(numbers, default=11) + 1
-
     def wide(tower: str) -> int | None:
         return (found.get(f"{tower}.encoder.layers.0.mlp.fc1.weight") or (None,))[0]
 
     width, _, patch, _ = shape("vision_model.embeddings.patch_embedding.weight")
     vocabulary, text_width = shape("text_model.embeddings.token_embedding.weight")
     return expected_shapes(
-        image=(width, layers("vision_model")),
-        text=(text_width, layers("text_model")),
+        image=(width, layers_of(found, "vision_model")),
+        text=(text_width, layers_of(found, "text_model")),
         patch=patch,
         positions=shape("vision_model.embeddings.position_embedding.weight")[0],
         vocabulary=vocabulary,
@@ -85,6 +81,12 @@ def shapes_like(found: Mapping[str, tuple[int, ...]]) -> files.Shapes:
         features=shape("visual_projection.weight")[0],
         inner=(wide("vision_model"), wide("text_model")),
     )
+
+
+def layers_of(found: Mapping[str, tuple[int, ...]], tower: str) -> int:
+    """How many layers a tower has; 12 where nothing says it."""
+    numbers = [int(m[1]) for name in found if (m := re.match(rf"{tower}\.encoder\.layers\.(\d+)\.", name))]
+    return max(numbers, default=11) + 1
 
 
 def load(path: str | os.PathLike[str], dtype: str = "float32") -> CLIP:
@@ -119,23 +121,29 @@ def from_tensors(
         class_token=embedding("vision_model.embeddings.class_embedding"),
         positions=embedding("vision_model.embeddings.position_embedding.weight"),
         norm_before=norm("vision_model.pre_layrnorm"),
-        transformer=_transformer(tensors, "vision_model", computed, activation, heads[0]),
+        transformer=transformer(tensors, "vision_model", computed, activation, heads[0]),
         norm_after=norm("vision_model.post_layernorm"),
         projection=jnp.asarray(tensors["visual_projection.weight"].T, exact),
     )
     text = TextTower(
         tokens=embedding("text_model.embeddings.token_embedding.weight"),
         positions=embedding("text_model.embeddings.position_embedding.weight"),
-        transformer=_transformer(tensors, "text_model", computed, activation, heads[1]),
+        transformer=transformer(tensors, "text_model", computed, activation, heads[1]),
         norm_after=norm("text_model.final_layer_norm"),
         projection=jnp.asarray(tensors["text_projection.weight"].T, exact),
     )
     return CLIP(image, text, jnp.asarray(tensors["logit_scale"], exact))
 
 
-def _transformer(
-    tensors: files.Tensors, tower: str, dtype: jnp.dtype, activation: str, heads: int | None
+def transformer(
+    tensors: files.Tensors,
+    tower: str,
+    dtype: jnp.dtype,
+    activation: str,
+    heads: int | None,
+    epsilon: float = EPSILON,
 ) -> Transformer:
+    """The layers of a tower, stacked."""
     exact = jnp.promote_types(dtype, jnp.float32)
     count = 1 + max(int(name.split(".")[3]) for name in tensors if name.startswith(f"{tower}.encoder.layers."))
 
@@ -143,7 +151,8 @@ def _transformer(
         return np.stack([tensors[f"{tower}.encoder.layers.{i}.{name}"] for i in range(count)])
 
     def norm(name: str) -> Norm:
-        return Norm(*(jnp.asarray(stacked(f"{name}.{part}"), exact) for part in ("weight", "bias")))
+        scale, shift = (jnp.asarray(stacked(f"{name}.{part}"), exact) for part in ("weight", "bias"))
+        return Norm(scale, shift, epsilon)
 
     def dense(*names: str) -> Dense:
         weight = np.concatenate([stacked(f"{name}.weight") for name in names], axis=1).transpose(0, 2, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,20 +16,24 @@ from dqd.latent.scorers.unigram import Unigram
 from dqd.latent.weights import clip_weights, files, siglip_weights
 
 FILE = "clip.safetensors"  # of either kind
-MODELS = {"clip": (clip_weights.load, Tokenizer.load), "siglip": (siglip_weights.load, Unigram.load)}
-
-
-class Tokens(Protocol):
-    def batch(self, texts: Sequence[str], length: int) -> Any: ...
 
 
 class Model(Protocol):
     """Both towers of a text-image model."""
 
-    image: Any
-    logit_scale: Array
+    @property
+    def image(self) -> Any: ...
+
+    @property
+    def logit_scale(self) -> Array: ...
 
     def reader(self, tokenizer: Any) -> Reader: ...
+
+
+MODELS: dict[str, tuple[Callable[..., Model], Callable[[Path], Any]]] = {
+    "clip": (clip_weights.load, Tokenizer.load),
+    "siglip": (siglip_weights.load, Unigram.load),
+}
 
 
 def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Model, Any]:

@@ -49,6 +49,8 @@ def read(path: Path) -> dict[str, np.ndarray]:
         if sum(sizes.values()) > LARGEST or sizes.get(names.get("data.pkl", ""), LARGEST) > LARGEST_PICKLE:
             raise UnreadableError(path, "it declares too many bytes, or no data.pkl", ALLOWED)
         module = _Plain(path).read(archive.read(names["data.pkl"]))
+        if not isinstance(module, dict):
+            raise UnreadableError(path, "its pickle holds no module", ALLOWED)
 
         def storage(key: str, kind: str) -> np.ndarray:
             if kind not in KINDS or f"data/{key}" not in names:
@@ -86,6 +88,14 @@ class _Plain:
         self.memo: dict[Any, Any] = {}
 
     def read(self, content: bytes) -> Any:
+        try:
+            return self._interpreted(content)
+        except UnreadableError:
+            raise
+        except Exception as error:  # whatever a hostile pickle does to the stack
+            raise UnreadableError(self.path, f"its pickle is damaged ({error})", ALLOWED) from error
+
+    def _interpreted(self, content: bytes) -> Any:
         for opcode, argument, _ in pickletools.genops(content):
             name = opcode.name
             if name == "STOP":
@@ -94,7 +104,7 @@ class _Plain:
                 self.stack.append(argument)
             elif name != "PROTO":
                 getattr(self, f"_{name.lower()}", self._refused(name))(argument)
-        raise UnreadableError(self.path, "its pickle is cut short", ALLOWED)
+        raise ValueError("cut short")
 
     def _refused(self, name: str) -> Any:
         def refuse(argument: Any) -> None:
@@ -136,7 +146,8 @@ class _Plain:
 
     def _marked(self) -> list[Any]:
         start = self.marks.pop()
-        items, self.stack = self.stack[start:], self.stack[:start]
+        items = self.stack[start:]
+        del self.stack[start:]
         return items
 
     def _tuple(self, _: Any) -> None:
