@@ -46,7 +46,7 @@ def main() -> None:
     path = chosen.out.with_suffix(".json")
     about = {"iterations": chosen.iterations, "space": chosen.space}
     found = json.loads(path.read_text()) if path.is_file() else {}
-    rows = found["trials"] if all(found.get(name) == value for name, value in about.items()) else []
+    rows = found.get("trials", []) if all(found.get(name) == value for name, value in about.items()) else []
     made = {(row["algorithm"], tuple(row["pair"]), row["seed"]) for row in rows}
     for seed, pair, name in itertools.product(range(chosen.seeds), PAIRS, chosen.algorithms):
         if (name, pair, seed) not in made:
@@ -73,7 +73,7 @@ def trial(name: str, pair: tuple[str, ...], seed: int, chosen: argparse.Namespac
         "coverage": result.coverage,
         "best": result.best,
         "trusted": result.agreement.qd_score,
-        "agreement": 100 * result.agreement.share,
+        "agreement": result.agreement.share,
         "seconds": result.seconds,
     }
 
