@@ -30,8 +30,7 @@ from device import describe_device, source_digest, today
 from dqd.domains.domain import Domain
 from dqd.latent import LatentDomain
 from dqd.latent.generators import stylegan
-from dqd.latent.problems.stylegan_clip import RANGE, STORED
-from dqd.latent.scorers import clip
+from dqd.latent.scorers.text import KINDS, PromptScorer, unit
 from dqd.latent.spaces import Identity
 from dqd.latent.weights import clip_weights
 from dqd.types import Evaluation, pytree, replace
@@ -73,14 +72,14 @@ def make_domain(arguments: argparse.Namespace, dtype: str, images: int) -> Laten
     sizes: dict[str, Any] = SMALL_CLIP if arguments.small_clip else {"text": (64, 1), "vocabulary": 64}
     model = clip_weights.from_tensors(clip_weights.random_tensors(**sizes), dtype)
     texts = jax.random.normal(jax.random.key(1), (len(PROMPTS), model.image.projection.shape[1]))
-    scorer = clip.PromptScorer(model.image, clip.unit(texts), PROMPTS)
+    scorer = PromptScorer(model.image, unit(texts), PROMPTS)
     return LatentDomain(
         Identity(generator.latent_shape[0]),
         generator,
         (scorer,),
         f"-{PROMPTS[0]}",
         PROMPTS[1:],
-        stored=STORED,
+        stored=KINDS["paper"].stored,
         images=images,
         fresh=not arguments.fixed_noise,
     )
@@ -89,7 +88,7 @@ def make_domain(arguments: argparse.Namespace, dtype: str, images: int) -> Laten
 def time_search(domain: Domain, arguments: argparse.Namespace) -> dict[str, float]:
     """ms per iteration of `illuminate`, the fastest of the rounds; a first round compiles."""
     emitter = dqd.cma_mega_adam(sigma=0.002, learning_rate=0.002, batch_size=36, rank_one="dqd2021")
-    grid = dqd.Grid((RANGE[0],) * 2, (RANGE[1],) * 2, (200, 200))
+    grid = dqd.Grid((0.0, 0.0), (6.0, 6.0), (200, 200))
     n = stylegan_size(domain)
     length = arguments.iterations
 

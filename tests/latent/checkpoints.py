@@ -10,6 +10,7 @@ from dqd.latent.generators import convolutions, stylegan, stylegan2
 from dqd.latent.scorers.tokenizer import NUM_MERGES
 from dqd.latent.weights import clip_weights
 
+OPENCLIP = "open_clip_model.safetensors"
 TINY = {"width": 1 / 64}
 SIZES = {"image": (64, 1), "text": (64, 1), "patch": 8, "positions": 5, "length": 16, "features": 16}
 
@@ -46,8 +47,14 @@ def clip_directory(folder, *, binary=False, activation="quick_gelu"):
         torch.save(state, folder / "pytorch_model.bin")
     else:
         save_file(state, folder / "model.safetensors")
-    towers = {f"{tower}_config": {"hidden_act": activation} for tower in ("vision", "text")}
+    one = {"hidden_act": activation, "num_attention_heads": 4}
+    towers = {f"{tower}_config": one for tower in ("vision", "text")}
     (folder / "config.json").write_text(json.dumps(towers))
-    merges = (f"{chr(0x4E00 + i // 256)} {chr(0x100 + i % 256)}" for i in range(NUM_MERGES))
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    return merges(folder)
+
+
+def merges(folder):
+    """A made-up table, with which nothing is merged."""
+    rows = (f"{chr(0x4E00 + i // 256)} {chr(0x100 + i % 256)}" for i in range(NUM_MERGES))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(rows) + "\n")
     return folder

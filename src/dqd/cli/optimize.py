@@ -25,6 +25,7 @@ def optimize(
     prompts: options.Prompts = None,
     preview: options.Preview = None,
     proper_preprocessing: options.Proper = None,
+    text_score: options.TextScore = None,
     dtype: options.Dtype = None,
     norm_penalty: options.Penalty = None,
     cutouts: options.CutOuts = None,

@@ -38,6 +38,9 @@ FreshNoise = Annotated[
 Proper = Annotated[
     bool | None, typer.Option("--proper-preprocessing/--paper-preprocessing", help="lsi-stylegan: what CLIP is shown.")
 ]
+TextScore = Annotated[
+    str | None, typer.Option(metavar="paper|cosine|angle", help="lsi-stylegan: how a text is scored.")
+]
 Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="lsi: float32, bfloat16 or float16 for the networks.")]
 Images = Annotated[int | None, typer.Option(min=1, help="lsi: images per pass, which bounds memory.")]
 Penalty = Annotated[float | None, typer.Option(min=0, help="lsi: times the mean square of a solution, to subtract.")]
@@ -54,7 +57,7 @@ CutOuts = Annotated[int | None, typer.Option(min=1, help="lsi: judge an image by
 
 LATENT = (
     *("objective", "measure", "judge", "space", "weights", "prompts", "preview", "fresh_noise"),
-    *("generator", "proper_preprocessing", "dtype", "images", "norm_penalty", "cutouts", "hold", "view"),
+    *("generator", "proper_preprocessing", "dtype", "images", "norm_penalty", "cutouts", "hold", "view", "text_score"),
 )
 
 

@@ -71,6 +71,7 @@ def run(
     preview: options.Preview = None,
     fresh_noise: options.FreshNoise = None,
     proper_preprocessing: options.Proper = None,
+    text_score: options.TextScore = None,
     dtype: options.Dtype = None,
     images: options.Images = None,
     norm_penalty: options.Penalty = None,

@@ -77,7 +77,7 @@ LATENT: dict[str, Latent] = {
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
         "dqd.latent.problems.stylegan_clip",
-        (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "dtype"),
+        (*_COMMON, "weights", "prompts", "fresh_noise", "proper_preprocessing", "text_score", "dtype"),
         _settings(iso=0.2, line=(0.1, 0.2), cma_me=0.02, cma_mega=(0.002, 1.0), adam=(0.002, 0.002)),
     ),
 }

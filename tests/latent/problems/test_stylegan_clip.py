@@ -1,5 +1,7 @@
 """The paper's problem: prompts, axes and scales, put together from small networks with random files."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -125,3 +127,42 @@ def test_bad_input_is_named(directory, networks, tmp_path):
     small = clip_weights.from_tensors(clip_weights.random_tensors(3, **SIZES, vocabulary=100))
     with pytest.raises(ValueError, match="49,408 tokens, but the text tower knows 100"):
         assemble(networks[0], small, networks[2], PROMPT)
+
+
+def test_texts_by_other_scores_and_a_second_model_as_judge(networks):
+    """The log-odds of two texts on a grid of their own; the judge speaks in units of the searched scores."""
+    generator, model, tokenizer = networks
+    other = clip_weights.from_tensors(clip_weights.random_tensors(5, **SIZES))
+    prompts = Prompts('"one" / "two"', ("three", "four / five"))
+    judges = {"another": (other, tokenizer)}
+    problem = assemble(*networks, prompts, text_score="cosine", resolution=20, judges=judges)
+    np.testing.assert_array_equal(problem.grid.lower, [0, -10])
+    np.testing.assert_array_equal(problem.grid.upper, [50, 10])
+    solutions = jax.random.normal(jax.random.key(0), (3, 512))
+    features = jax.jit(lambda scorer: scorer.cosines(generator.images(solutions)))(problem.domain.scorers[0])
+    found = jax.jit(lambda domain: domain.evaluate(solutions))(problem.domain)
+    expected = jnp.exp(model.logit_scale) * (features[:, 0] - features[:, 1])
+    np.testing.assert_allclose(found.objective, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found.measures[:, 0], 100 * features[:, 2], rtol=1e-4)
+    result = dqd.illuminate(problem, dqd.map_elites(0.5, batch_size=5), iterations=3, progress=False)
+    assert [opinion.judge for opinion in problem.opinions] == ["another"] * 3
+    assert 0 <= result.agreement.share <= 1
+    assert "another" in json.dumps(result.agreement.summary())
+
+
+def test_a_judge_is_brought_to_the_units_of_the_search(networks):
+    generator, model, tokenizer = networks
+    problem = assemble(*networks, PROMPT, text_score="angle", judges={"twin": (model, tokenizer)})
+    (judge,) = problem.witness.judges
+    np.testing.assert_allclose(judge.scorer.scale, 1, rtol=1e-4)  # the same model says the same
+    np.testing.assert_allclose(judge.scorer.offset, 0, atol=0.02)
+    other = clip_weights.from_tensors(clip_weights.random_tensors(5, **SIZES))
+    problem = assemble(*networks, PROMPT, text_score="angle", judges={"another": (other, tokenizer)})
+    (judge,) = problem.witness.judges
+    images = generator.images(generator.mapping(jax.random.normal(jax.random.key(1), (32, 512))))
+    ours, theirs = problem.domain.scorers[0].scores(images), judge.scorer.scores(images)
+    np.testing.assert_allclose(np.mean(theirs, 0), np.mean(ours, 0), rtol=1e-3)
+    np.testing.assert_allclose(np.std(theirs, 0), np.std(ours, 0), rtol=1e-2)
+    np.testing.assert_allclose(
+        [dict(judge.tolerance)[n] for n in PROMPT.measures], np.std(ours, 0, ddof=1)[1:], rtol=1e-2
+    )

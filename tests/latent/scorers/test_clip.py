@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dqd.latent.scorers import clip
+from dqd.latent.scorers import clip, text
 from dqd.latent.scorers.preprocess import DEVIATION, MEAN, as_the_paper, properly
 from dqd.latent.weights import clip_weights
 from dqd.types import replace
@@ -25,13 +25,13 @@ SMALL = {
 }
 
 
-def their_model(tensors, sizes, activation="quick_gelu"):
+def their_model(tensors, sizes, activation="quick_gelu", head_width=64):
     def tower(width, layers):
         return {
             "hidden_size": width,
             "num_hidden_layers": layers,
             "intermediate_size": 4 * width,
-            "num_attention_heads": width // 64,
+            "num_attention_heads": width // head_width,
             "hidden_act": activation,
         }
 
@@ -70,19 +70,20 @@ def texts(sizes, count, seed=0):
     return numbers
 
 
-apply = jax.jit(lambda tower, inputs: clip.unit(tower(inputs)))
+apply = jax.jit(lambda tower, inputs: text.unit(tower(inputs)))
 
 
 def images(count, side, seed=0):
     return np.random.default_rng(seed).standard_normal((count, 3, side, side)).astype(np.float32)
 
 
-@pytest.mark.parametrize("activation", ["quick_gelu", "gelu"])
-def test_small_towers_agree(activation):
+@pytest.mark.parametrize(("activation", "head_width"), [("quick_gelu", 64), ("gelu", 16)])
+def test_small_towers_agree(activation, head_width):
     tensors = clip_weights.random_tensors(1, **SMALL)
-    model = clip_weights.from_tensors(tensors, activation=activation)
+    heads = None if head_width == 64 else (128 // head_width, 64 // head_width)
+    model = clip_weights.from_tensors(tensors, activation=activation, **({"heads": heads} if heads else {}))
     pixels, numbers = images(3, model.image.resolution), texts(SMALL, 4)
-    image, text, logits = their_outputs(their_model(tensors, SMALL, activation), pixels, numbers)
+    image, text, logits = their_outputs(their_model(tensors, SMALL, activation, head_width), pixels, numbers)
     np.testing.assert_allclose(apply(model.image, pixels), image, atol=1e-5)
     np.testing.assert_allclose(apply(model.text, numbers), text, atol=1e-5)
     ours = jax.jit(clip.CLIP.logits)(model, pixels, numbers)
@@ -134,7 +135,7 @@ def test_proper_preprocessing():
 def scorer(dtype="float32", proper=False):
     model = clip_weights.from_tensors(clip_weights.random_tensors(4, **SMALL), dtype)
     features = apply(model.text, texts(SMALL, 2))
-    return clip.PromptScorer(model.image, features, ("one", "two"), proper)
+    return text.PromptScorer(model.image, features, ("one", "two"), proper)
 
 
 def test_a_score_is_one_over_the_cosine():
@@ -164,5 +165,5 @@ def test_gradient_is_the_slope(proper):
 @pytest.mark.parametrize(("dtype", "tolerance"), [("bfloat16", 0.02), ("float16", 0.003)])
 def test_sixteen_bits_stay_near(dtype, tolerance):
     pixels = jnp.asarray(images(4, 32))
-    cosines = jax.jit(clip.PromptScorer.cosines)
+    cosines = jax.jit(text.PromptScorer.cosines)
     np.testing.assert_allclose(cosines(scorer(dtype), pixels), cosines(scorer(), pixels), atol=tolerance)

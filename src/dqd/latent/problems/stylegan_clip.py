@@ -3,29 +3,33 @@
     problem = build("elon", weights="weights/ffhq")
     dqd.illuminate(problem.domain, dqd.cma_mega_adam(0.002, 0.002), problem.grid, x0=problem.x0)
 
-For a prompt the loss is L = 1 / cos(image, text). The archive stores 10 (10 - L) of the objective's prompt, and the
-measures are the L of the other prompts, on [0, 6]. `docs/how-to/stylegan-and-clip.md` says which files are needed.
+For a prompt the paper's loss is L = 1 / cos(image, text). The archive stores 10 (10 - L) of the objective's prompt, and
+the measures are the L of the other prompts, on [0, 6]. `scorers.text` has other scores.
+`docs/how-to/stylegan-and-clip.md` says which files are needed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from dqd.domains.problem import Problem
 from dqd.inputs.names import check_known, known
+from dqd.latent.calibration import RANDOM, calibrated
 from dqd.latent.domain import LatentDomain, by_device
 from dqd.latent.generators import stylegan, stylegan2
 from dqd.latent.judgement import with_judges
-from dqd.latent.scorers import clip
-from dqd.latent.scorers.tokenizer import Tokenizer
+from dqd.latent.scorers.text import KINDS, PromptScorer, kind_of, scorer
 from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitened
-from dqd.latent.weights import clip_weights, files
+from dqd.latent.weights import files, text_image
+from dqd.latent.witness import NOBODY, held_out
 from dqd.tessellations.grid import Grid
 
 
@@ -43,12 +47,10 @@ PROMPTS = {  # letter by letter as in the authors' code, typing error included
     "lopez-frowning": Prompts("A photo of Jennifer Lopez", (BLONDE, "A frowning person")),
 }
 SPACES = ("w", "z", "w+", "p", "sphere")
-GENERATOR_FILE, CLIP_FILE = "generator.safetensors", "clip.safetensors"
+GENERATOR_FILE = "generator.safetensors"
 LOADERS: dict[str, Callable[[Path, str], Generator]] = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
 DTYPES = ("float32", "bfloat16", "float16")
 
-RANGE = (0.0, 6.0)  # of a measure
-STORED = (10.0, 100.0)  # 10 (10 - L), L being minus the raw objective
 MOST_IMAGES = 37  # per pass on a GPU, as the authors had it
 COMPONENTS, SAMPLES = 64, 10_000  # of space "p"
 
@@ -65,6 +67,8 @@ def build(
     resolution: int = 200,
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
+    text_score: str = "paper",
+    judges: Sequence[str | os.PathLike[str]] = (),
     dtype: str | None = None,
 ) -> Problem[LatentDomain]:
     """The problem of a prompt set, or of other prompts, with the weights of a directory that `dqd convert` filled.
@@ -75,6 +79,9 @@ def build(
         fresh_noise: draw the generator's noise anew for every solution, as the paper did. Scores are then a matter of
             luck, and `problem.judged` asks again with eight other draws. By default the noise is the same for all.
         proper_preprocessing: show CLIP images as it was trained on, not as the paper did.
+        text_score: how a text is scored: "paper", "cosine" or "angle". A prompt of two texts, such as
+            '"a young face" / "an old face"', is scored by how much better the first one fits.
+        judges: directories of other text-image models, held out of the search.
         dtype: float32, bfloat16 or float16; default float32 on a CPU and bfloat16 on a GPU.
     """
     wanted = known("prompt set", prompts, PROMPTS)
@@ -89,6 +96,7 @@ def build(
     dtype = dtype or by_device(cpu="float32", gpu="bfloat16")
     check_known("dtype", dtype, DTYPES)
     generator, model, tokenizer = load(weights, dtype)
+    held_out = {} if list(judges) == [NOBODY] else {Path(place).name: text_image.load(place, dtype) for place in judges}
     return assemble(
         generator,
         model,
@@ -98,13 +106,15 @@ def build(
         resolution=resolution,
         fresh_noise=fresh_noise,
         proper_preprocessing=proper_preprocessing,
+        text_score=text_score,
+        judges=held_out,
     )
 
 
-def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, clip.CLIP, Tokenizer]:
-    """Generator, CLIP and tokenizer of a directory."""
+def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, text_image.Model, Any]:
+    """Generator, text-image model and tokenizer of a directory."""
     directory = Path(directory)
-    missing = [name for name in (GENERATOR_FILE, CLIP_FILE) if not (directory / name).is_file()]
+    missing = [name for name in (GENERATOR_FILE, text_image.FILE) if not (directory / name).is_file()]
     if missing:
         raise FileNotFoundError(
             f"weights: {directory} has no {' and no '.join(missing)}; "
@@ -114,48 +124,60 @@ def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, clip
     kind = files.metadata(path).get("kind", "stylegan1")
     return (
         known("kind of generator", kind, LOADERS)(path, dtype),
-        clip_weights.load(directory / CLIP_FILE, dtype),
-        Tokenizer.load(directory),
+        *text_image.load(directory, dtype),
     )
 
 
 def assemble(
     generator: Generator,
-    model: clip.CLIP,
-    tokenizer: Tokenizer,
+    model: text_image.Model,
+    tokenizer: Any,
     prompts: Prompts,
     *,
     space: str = "w",
     resolution: int = 200,
     fresh_noise: bool = False,
     proper_preprocessing: bool = False,
+    text_score: str = "paper",
+    judges: Mapping[str, tuple[text_image.Model, Any]] | None = None,
 ) -> Problem[LatentDomain]:
-    """The problem of networks at hand."""
-    texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
-    for text in texts:
-        if not text.strip() or text.startswith("-"):
-            raise ValueError(f"prompt: expected words that do not begin with a minus, got {text!r}")
+    """The problem of networks at hand; judges by name, each a model with its tokenizer."""
     place = make_space(space, generator)
+    texts = tuple(dict.fromkeys((prompts.objective, *prompts.measures)))
+    kinds = {prompt: KINDS[kind_of(prompt, text_score)] for prompt in texts}
+
+    def judging(model: text_image.Model, tokenizer: Any) -> PromptScorer:
+        scale = jnp.exp(model.logit_scale)
+        options: Any = {"kind": text_score, "proper": proper_preprocessing, "scale": scale}
+        return scorer(model.image, model.reader(tokenizer), texts, **options)
+
     domain = LatentDomain(
         place,
         generator,
-        (clip.scorer(model, tokenizer, texts, proper=proper_preprocessing),),
-        f"-{prompts.objective}",
+        (judging(model, tokenizer),),
+        f"{kinds[prompts.objective].sign}{prompts.objective}",
         prompts.measures,
-        stored=STORED,
+        stored=kinds[prompts.objective].stored,
         images=by_device(cpu=4, gpu=MOST_IMAGES),
         fresh=fresh_noise,
     )
-    k = len(prompts.measures)
+    lower, upper = zip(*(kinds[prompt].range for prompt in prompts.measures), strict=True)
     problem = Problem(
         domain,
-        Grid((RANGE[0],) * k, (RANGE[1],) * k, (resolution,) * k),
+        Grid(lower, upper, (resolution,) * len(lower)),
         x0=jnp.ones(place.n) if space == "sphere" else jnp.zeros(place.n),
         title=f"StyleGAN and CLIP: {prompts.objective}",
         labels=(prompts.objective, *prompts.measures),
         bounds=place.bounds,
     )
-    return with_judges(problem)
+    held = [calibrated(name, judging(*other), domain, _some(generator)) for name, other in (judges or {}).items()]
+    return held_out(with_judges(problem), *held)
+
+
+def _some(generator: Generator) -> Array:
+    """Random latents, as the generator was trained on where its mapping network is there."""
+    z = jax.random.normal(jax.random.key(1), (RANDOM, generator.latent_shape[0]))
+    return z if generator.mapping is None else generator.mapping(z)
 
 
 def make_space(name: str, generator: Generator) -> Space:

@@ -1,19 +1,21 @@
-"""CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family, and a scorer.
+"""CLIP (Radford et al. 2021): how well an image and a text agree. Image and text tower of the ViT family.
 
-Attention heads are 64 wide in every CLIP of OpenAI's, so their number follows from the weights. Norms, softmax and
+Attention heads are 64 wide in every CLIP of OpenAI's; of others the number is part of their files. Norms, softmax and
 features are computed in float32, the rest in the weights' own type.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.latent.scorers.preprocess import as_the_paper, properly
+from dqd.latent.scorers.preprocess import properly
+from dqd.latent.scorers.text import Reader, features_of, unit
 from dqd.latent.scorers.tokenizer import Tokenizer
 from dqd.types import pytree, static
 
@@ -25,11 +27,11 @@ def quick_gelu(values: Array) -> Array:
     return values * jax.nn.sigmoid(1.702 * values)
 
 
-def gelu(values: Array) -> Array:
-    return jax.nn.gelu(values, approximate=False)
-
-
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"quick_gelu": quick_gelu, "gelu": gelu}
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "quick_gelu": quick_gelu,
+    "gelu": functools.partial(jax.nn.gelu, approximate=False),
+    "gelu_pytorch_tanh": functools.partial(jax.nn.gelu, approximate=True),
+}
 
 
 @pytree
@@ -38,12 +40,13 @@ class Norm:
 
     scale: Array
     shift: Array
+    epsilon: float = static(default=EPSILON)
 
     def __call__(self, values: Array) -> Array:
         exact = values.astype(self.scale.dtype)
         mean = jnp.mean(exact, axis=-1, keepdims=True)
         variance = jnp.mean((exact - mean) ** 2, axis=-1, keepdims=True)
-        return ((exact - mean) * jax.lax.rsqrt(variance + EPSILON) * self.scale + self.shift).astype(values.dtype)
+        return ((exact - mean) * jax.lax.rsqrt(variance + self.epsilon) * self.scale + self.shift).astype(values.dtype)
 
 
 @pytree
@@ -66,27 +69,35 @@ class Transformer:
     up: Dense
     down: Dense
     activation: str = static(default="quick_gelu")
+    heads: int | None = static(default=None)  # None: each 64 wide
 
     def __call__(self, tokens: Array, mask: Array | None = None) -> Array:
         """(b, t, width) -> the same. `mask` (t, t) is True where a row may look at a column."""
 
         def layer(tokens: Array, one: Transformer) -> tuple[Array, None]:
-            tokens = tokens + one.out(_attend(one.attention(one.norm1(tokens)), mask))
+            heads = self.heads or tokens.shape[-1] // HEAD_WIDTH
+            tokens = tokens + one.out(attend(*by_head(one.attention(one.norm1(tokens)), heads), mask))
             activated = ACTIVATIONS[self.activation](one.up(one.norm2(tokens)))
             return tokens + one.down(activated), None
 
         return jax.lax.scan(layer, tokens, self)[0]
 
 
-def _attend(joined: Array, mask: Array | None) -> Array:
-    """Attention of (b, t, 3 * width), heads side by side."""
-    b, t, width = joined.shape
-    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, -1, HEAD_WIDTH), 2, 0)  # each (b, t, heads, 64)
-    logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(joined.dtype, jnp.float32))
-    logits = logits / math.sqrt(HEAD_WIDTH)
+def by_head(joined: Array, heads: int) -> tuple[Array, Array, Array]:
+    """(b, t, 3 * width), heads side by side -> query, key and value, each (b, t, heads, width / heads)."""
+    b, t, _ = joined.shape
+    query, key, value = jnp.moveaxis(joined.reshape(b, t, 3, heads, -1), 2, 0)
+    return query, key, value
+
+
+def attend(query: Array, key: Array, value: Array, mask: Array | None = None) -> Array:
+    """(b, q, heads, d) and twice (b, t, heads, d) -> (b, q, heads * d)."""
+    logits = jnp.einsum("bqhd,bkhd->bhqk", query, key).astype(jnp.promote_types(query.dtype, jnp.float32))
+    logits = logits / math.sqrt(query.shape[-1])
     logits = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
-    shares = jax.nn.softmax(logits, axis=-1).astype(joined.dtype)
-    return jnp.einsum("bhqk,bkhd->bqhd", shares, value).reshape(b, t, width // 3)
+    shares = jax.nn.softmax(logits, axis=-1).astype(value.dtype)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", shares, value)
+    return mixed.reshape(*mixed.shape[:2], -1)
 
 
 @pytree
@@ -109,15 +120,22 @@ class ImageTower:
     def _patch(self) -> int:
         return math.isqrt(len(self.patches) // 3)
 
+    def prepare(self, images: Array) -> Array:
+        return properly(images, self.resolution)
+
     def __call__(self, images: Array) -> Array:
-        dtype, side, patch = self.patches.dtype, math.isqrt(len(self.positions) - 1), self._patch
-        b = len(images)
-        cut = images.astype(dtype).reshape(b, 3, side, patch, side, patch)
-        tokens = cut.transpose(0, 2, 4, 3, 5, 1).reshape(b, side * side, -1) @ self.patches
-        first = jnp.broadcast_to(self.class_token, (b, 1, tokens.shape[-1]))
+        tokens = in_patches(images.astype(self.patches.dtype), self._patch) @ self.patches
+        first = jnp.broadcast_to(self.class_token, (len(images), 1, tokens.shape[-1]))
         tokens = self.norm_before(jnp.concatenate([first, tokens], axis=1) + self.positions)
         tokens = self.transformer(tokens)
-        return _project(self.norm_after(tokens[:, 0]), self.projection)
+        return project(self.norm_after(tokens[:, 0]), self.projection)
+
+
+def in_patches(images: Array, patch: int) -> Array:
+    """(b, 3, s, s) -> (b, number of patches, patch * patch * 3)."""
+    b, side = len(images), images.shape[-1] // patch
+    cut = images.reshape(b, 3, side, patch, side, patch)
+    return cut.transpose(0, 2, 4, 3, 5, 1).reshape(b, side * side, -1)
 
 
 @pytree
@@ -135,31 +153,7 @@ class TextTower:
         causal = jnp.tril(jnp.ones((t, t), bool))
         tokens = self.transformer(self.tokens[numbers] + self.positions[:t], causal)
         ends = tokens[jnp.arange(len(numbers)), jnp.argmax(numbers, axis=1)]
-        return _project(self.norm_after(ends), self.projection)
-
-
-@pytree
-class PromptScorer:
-    """For every prompt the paper's loss L = 1 / cos(image, text), smaller for a better match.
-
-    Below cos = 0 the formula would turn round, and call the worst match the best. L grows without limit towards 0 from
-    above, so it is infinite there: such an image is not kept, and counted as not finite.
-    """
-
-    tower: ImageTower
-    texts: Array  # (number of prompts, f), of length 1
-    names: tuple[str, ...] = static()  # the prompts
-    proper: bool = static(default=False)  # preprocessing
-
-    def scores(self, images: Array) -> Array:
-        cosines = self.cosines(images)
-        return jnp.where(cosines > 0, 1 / cosines, jnp.inf)
-
-    def cosines(self, images: Array) -> Array:
-        """(b, 3, h, w) in [-1, 1] -> (b, number of prompts)"""
-        prepare = properly if self.proper else as_the_paper
-        features = unit(self.tower(prepare(images, self.tower.resolution)))
-        return jnp.matmul(features, self.texts.T, precision="highest")
+        return project(self.norm_after(ends), self.projection)
 
 
 @pytree
@@ -175,20 +169,15 @@ class CLIP:
         cosines = jnp.matmul(unit(self.image(images)), unit(self.text(numbers)).T, precision="highest")
         return jnp.exp(self.logit_scale) * cosines
 
-
-def scorer(model: CLIP, tokenizer: Tokenizer, prompts: Sequence[str], *, proper: bool = False) -> PromptScorer:
-    """A scorer of these prompts; the text tower has done its work then and is not kept."""
-    if len(tokenizer) > len(model.text.tokens):
-        raise ValueError(f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(model.text.tokens):,}")
-    numbers = jnp.asarray(tokenizer.batch(prompts, len(model.text.positions)))
-    features = jax.jit(lambda tower, numbers: unit(tower(numbers)))(model.text, numbers)
-    return PromptScorer(model.image, features, tuple(prompts), proper)
-
-
-def unit(features: Array) -> Array:
-    return features / jnp.linalg.norm(features, axis=-1, keepdims=True)
+    def reader(self, tokenizer: Tokenizer) -> Reader:
+        """Texts to features."""
+        if len(tokenizer) > len(self.text.tokens):
+            raise ValueError(
+                f"tokenizer: {len(tokenizer):,} tokens, but the text tower knows {len(self.text.tokens):,}"
+            )
+        return lambda texts: features_of(self.text, jnp.asarray(tokenizer.batch(texts, len(self.text.positions))))
 
 
-def _project(features: Array, projection: Array) -> Array:
+def project(features: Array, projection: Array) -> Array:
     exact = jnp.promote_types(features.dtype, jnp.float32)
     return jnp.matmul(features.astype(exact), projection.astype(exact), precision="highest")

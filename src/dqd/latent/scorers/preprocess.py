@@ -35,3 +35,9 @@ def properly(images: Array, size: int) -> Array:
     shares = jnp.clip((images.astype(jnp.promote_types(images.dtype, jnp.float32)) + 1) / 2, 0, 1)
     small = jax.image.resize(shares, (*images.shape[:2], size, size), "cubic", antialias=True)
     return (small - MEAN[:, None, None].astype(small.dtype)) / DEVIATION[:, None, None].astype(small.dtype)
+
+
+def as_siglip(images: Array, size: int) -> Array:
+    """As SigLIP was trained: smoothed bicubic interpolation, numbers in [-1, 1]."""
+    exact = jnp.clip(images.astype(jnp.promote_types(images.dtype, jnp.float32)), -1, 1)
+    return jax.image.resize(exact, (*images.shape[:2], size, size), "cubic", antialias=True)

@@ -2,13 +2,16 @@
 
     stylegan1   the public PyTorch port of StyleGAN: g_mapping.*, g_synthesis.*        -> generator.safetensors
     stylegan2   the common PyTorch ports of StyleGAN2, rosinality's and NVIDIA's: g_ema -> generator.safetensors
-    clip        a Hugging Face directory of a CLIP, with its tokenizer's table          -> clip.safetensors, merges.txt
+    clip        a CLIP with its tokenizer's table, in a directory of Hugging Face's or of OpenCLIP's, or OpenAI's own
+                file                                                                    -> clip.safetensors, merges.txt
+    siglip      a SigLIP in a directory of Hugging Face's                           -> clip.safetensors, tokenizer.json
 
-PyTorch files are read in a child process. Files appear whole or not at all.
+PyTorch files are read in a child process; TorchScript, as plain data. Files appear whole or not at all.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,23 +23,36 @@ import numpy as np
 
 from dqd.inputs.names import check_known
 from dqd.latent.generators import stylegan, stylegan2
-from dqd.latent.problems.stylegan_clip import CLIP_FILE, GENERATOR_FILE
-from dqd.latent.scorers.clip import ACTIVATIONS, HEAD_WIDTH
+from dqd.latent.problems.stylegan_clip import GENERATOR_FILE
+from dqd.latent.scorers.clip import ACTIVATIONS
 from dqd.latent.scorers.tokenizer import find_merges, read_merges
-from dqd.latent.weights import clip_weights, files, nvidia, torch_child
+from dqd.latent.scorers.unigram import TABLE, find_table, read_table
+from dqd.latent.weights import (
+    clip_weights,
+    files,
+    nvidia,
+    openclip,
+    siglip_weights,
+    text_image,
+    torch_child,
+    torchscript,
+)
 from dqd.safe import MAX_BYTES, load_json, load_safetensors
 from dqd.safe.files import opened
 
 MERGES_FILE = "merges.txt"
-CLIP_FILES = ("model.safetensors", "pytorch_model.bin")
+CLIP_FILES = (
+    *("model.safetensors", "pytorch_model.bin"),
+    *("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "open_clip_pytorch_model.bin"),
+)
 TIMEOUT = 900  # seconds for the child
 CHECKPOINTS = (b"PK", b"\x80")  # how a zip and a pickle begin
 SIGNATURES = {  # a tensor that only this kind has, in each of its ports
     "stylegan1": ("g_synthesis.blocks.4x4.const", "blocks.4x4.const"),
     "stylegan2": ("conv1.conv.modulation.weight", nvidia.SIGNATURE),
-    "clip": ("vision_model.embeddings.class_embedding",),
+    "clip": ("vision_model.embeddings.class_embedding", openclip.SIGNATURE),
+    "siglip": (siglip_weights.SIGNATURE,),
 }
-OPENAIS = "visual.class_embedding"  # of a CLIP in the form that is not read
 KINDS = tuple(SIGNATURES)
 
 
@@ -46,8 +62,8 @@ def convert(
     """Write what `source` holds into the directory `to`; returns the files written.
 
     Args:
-        source: a checkpoint, or the Hugging Face directory of a CLIP.
-        kind: stylegan1, stylegan2 or clip; by default the names of the tensors tell.
+        source: a checkpoint, or the directory of a CLIP or SigLIP.
+        kind: stylegan1, stylegan2, clip or siglip; by default the names of the tensors tell.
         trust: unpickle for real, in the child process: a pickle can run any code that its author put there.
     """
     source, to = Path(source), Path(to)
@@ -59,6 +75,8 @@ def convert(
     tensors = _only(found, SIGNATURES[kind], checkpoint)
     if kind == "clip":
         return _convert_clip(tensors, checkpoint, to)
+    if kind == "siglip":
+        return _convert_siglip(tensors, checkpoint, to)
     target = _free(to / GENERATOR_FILE)
     if kind == "stylegan1":
         return [_write(target, _stylegan1(tensors, checkpoint), stylegan.shapes_like, {"kind": kind}, checkpoint)]
@@ -74,7 +92,7 @@ def _checkpoint(source: Path) -> Path:
     for name in CLIP_FILES:
         if (source / name).is_file():
             return source / name
-    raise FileNotFoundError(f"{source}: expected {' or '.join(CLIP_FILES)} in a Hugging Face directory of a CLIP")
+    raise FileNotFoundError(f"{source}: expected {' or '.join(CLIP_FILES)} in the directory of a CLIP or SigLIP")
 
 
 # Kinds ----------------------------------------------------------------------------------------------------------------
@@ -85,10 +103,9 @@ def _kind(found: files.Tensors, where: Path) -> str:
     kinds = [kind for kind, signatures in SIGNATURES.items() if ends & set(signatures)]
     if len(kinds) == 1:
         return kinds[0]
-    if OPENAIS in ends:
-        raise ValueError(f"{where}: OpenAI's own file of a CLIP; bring the Hugging Face directory of the same model")
     some = ", ".join(list(found)[:3]) or "none"
-    raise ValueError(f"{where}: neither StyleGAN-1, StyleGAN2 nor CLIP by the names of its tensors ({some}, ...)")
+    *others, last = SIGNATURES
+    raise ValueError(f"{where}: neither {', '.join(others)} nor {last} by the names of its tensors ({some}, ...)")
 
 
 def _only(found: files.Tensors, signatures: tuple[str, ...], where: Path) -> files.Tensors:
@@ -135,31 +152,57 @@ def _without_filters(tensors: files.Tensors, taps: list[int], over: int, where: 
 
 def _convert_clip(tensors: files.Tensors, checkpoint: Path, to: Path) -> list[Path]:
     merges = read_merges(find_merges(checkpoint.parent))
-    tensors = {name: array for name, array in tensors.items() if not name.endswith("position_ids")}
-    target, table = _free(to / CLIP_FILE), _free(to / MERGES_FILE)
-    about = {"kind": "clip", "activation": _activation(checkpoint.parent)}
-    written = _write(target, tensors, clip_weights.shapes_like, about, checkpoint)
+    target, table = _free(to / text_image.FILE), _free(to / MERGES_FILE)
+    if openclip.SIGNATURE in tensors:
+        described, tensors = _as_openclip(tensors, checkpoint), openclip.renamed(tensors)
+    else:
+        described = _as_hugging_face(checkpoint.parent)
+        tensors = {name: array for name, array in tensors.items() if not name.endswith("position_ids")}
+    written = _write(target, tensors, clip_weights.shapes_like, {"kind": "clip", **described}, checkpoint)
     lines = ["#version: 0.2", *(" ".join(pair) for pair in merges)]
-    with tempfile.TemporaryDirectory(prefix=".merges-", dir=to) as folder:
-        aside = Path(folder) / MERGES_FILE
-        aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        aside.replace(table)
-    return [written, table]
+    return [written, _write_text(table, "\n".join(lines) + "\n")]
 
 
-def _activation(directory: Path) -> str:
-    """What the model's configuration says, which must not ask for other heads; quick_gelu is that of OpenAI's."""
+def _convert_siglip(tensors: files.Tensors, checkpoint: Path, to: Path) -> list[Path]:
+    """The bias of its log-odds is left out, and of the tokenizer all but the pieces."""
+    pieces, unknown = read_table(find_table(checkpoint.parent))
+    target, table = _free(to / text_image.FILE), _free(to / TABLE)
+    kept = {name: array for name, array in tensors.items() if not name.endswith(siglip_weights.LEFT_OUT)}
+    described = _as_hugging_face(checkpoint.parent, siglip_weights.ACTIVATION, usual_heads=siglip_weights.HEADS)
+    if described["activation"] != siglip_weights.ACTIVATION:
+        raise ValueError(f"{checkpoint.parent}: expected the activation {siglip_weights.ACTIVATION} of a SigLIP")
+    written = _write(target, kept, siglip_weights.shapes_like, {"kind": "siglip", **described}, checkpoint)
+    model = {"type": "Unigram", "unk_id": unknown, "vocab": pieces}
+    return [written, _write_text(table, json.dumps({"model": model}, ensure_ascii=False) + "\n")]
+
+
+def _write_text(target: Path, text: str) -> Path:
+    with tempfile.TemporaryDirectory(prefix=".text-", dir=target.parent) as folder:
+        aside = Path(folder) / target.name
+        aside.write_text(text, encoding="utf-8")
+        return aside.replace(target)
+
+
+def _as_openclip(tensors: files.Tensors, checkpoint: Path) -> dict[str, str]:
+    """What OpenCLIP's configuration says. OpenAI's own file, TorchScript, needs none."""
+    path = checkpoint.parent / openclip.CONFIG
+    if not path.is_file() and not torchscript.is_torchscript(checkpoint):
+        raise FileNotFoundError(f"{path} is missing; it says which activation and how many heads this CLIP has")
+    config = load_json(path) if path.is_file() else {}
+    openclip.check(config, str(path))
+    return openclip.described(config, tensors)
+
+
+def _as_hugging_face(directory: Path, activation: str = "quick_gelu", usual_heads: int | None = None) -> dict[str, str]:
+    """Activation and heads by the model's configuration; where it says nothing, the usual ones."""
     path = directory / "config.json"
     config = load_json(path) if path.is_file() else {}
-    towers = [config.get(f"{tower}_config") or {} for tower in ("vision", "text")]
-    for tower in towers:
-        width, heads = tower.get("hidden_size"), tower.get("num_attention_heads")
-        if width and heads and width != heads * HEAD_WIDTH:
-            raise ValueError(f"{path}: expected heads {HEAD_WIDTH} wide as in OpenAI's models, got {heads} for {width}")
-    names = {tower.get("hidden_act", "quick_gelu") for tower in towers}
+    towers = {name: config.get(f"{theirs}_config") or {} for name, theirs in (("image", "vision"), ("text", "text"))}
+    names = {tower.get("hidden_act", activation) for tower in towers.values()}
     if len(names) != 1 or not names <= set(ACTIVATIONS):
         raise ValueError(f"{path}: expected one hidden_act of {', '.join(ACTIVATIONS)}, got {', '.join(sorted(names))}")
-    return names.pop()
+    heads = {name: tower.get("num_attention_heads", usual_heads) for name, tower in towers.items()}
+    return {"activation": names.pop(), **{f"{name}_heads": str(count) for name, count in heads.items() if count}}
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -169,6 +212,8 @@ def _read(path: Path, trust: bool) -> files.Tensors:
     """Every tensor of a file in float32, whatever its kind."""
     if path.suffix == ".safetensors":
         return _float32(path)
+    if torchscript.is_torchscript(path):
+        return {name: np.asarray(array, np.float32) for name, array in torchscript.read(path).items()}
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "tensors.safetensors"
         _run_child(path, target, trust)
