@@ -29,6 +29,7 @@ SIGMA = {"sphere": 10.0, "rastrigin": 10.0, "arm": 0.05}
 LENGTH = 250  # iterations of a launch
 GRAPHS = "--xla_gpu_enable_command_buffer="
 EVERY = f"{GRAPHS}FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION"
+EXTRA = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=true"
 VARIANTS = {
     "gpu": {
         "as it is": {},
@@ -51,6 +52,9 @@ VARIANTS = {
         "again": {},
         "one thread": {"NPROC": "1"},
         "parts not kept apart": {"ANATOMY_APART": "0"},
+        "plain fusions": {"XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false"},
+        "plain fusions, no unrolling": {"XLA_FLAGS": f"--xla_cpu_use_fusion_emitters=false {EXTRA}"},
+        "no unrolling": {"XLA_FLAGS": EXTRA},
     },
 }
 

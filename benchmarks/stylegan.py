@@ -65,7 +65,7 @@ class AuthorsWay(Domain):
 
         values, gradients = zip(*(one(row) for row in range(len(PROMPTS))), strict=True)
         outputs = jnp.stack(values)[None]
-        return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:], jnp.stack(gradients, axis=1))
+        return Evaluation(self.store(outputs[:, 0]), outputs[:, 1:], jnp.stack(gradients, axis=1))
 
 
 def make_domain(arguments: argparse.Namespace, dtype: str, images: int) -> LatentDomain:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dqd.archives import DNS as DNS
     from dqd.archives import Archive as Archive
     from dqd.archives import Novelty as Novelty
+    from dqd.archives import SlidingBoundaries as SlidingBoundaries
     from dqd.archives import Threshold as Threshold
+    from dqd.archives import UnboundedGrid as UnboundedGrid
     from dqd.ask_tell import AskTell as AskTell
     from dqd.ask_tell_async import AskTellAsync as AskTellAsync
     from dqd.domains import Arm as Arm
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from dqd.domains.probe import probe as probe
     from dqd.domains.problem import Problem as Problem
     from dqd.emitters import auto as auto
+    from dqd.emitters import bandit as bandit
     from dqd.emitters import cma_mae as cma_mae
     from dqd.emitters import cma_maega as cma_maega
     from dqd.emitters import cma_me as cma_me
@@ -69,14 +72,16 @@ if TYPE_CHECKING:
     from dqd.search.health import NonFiniteError as NonFiniteError
     from dqd.storage.folder import Folder as Folder
     from dqd.tessellations import CVT as CVT
+    from dqd.tessellations import CategoricalGrid as CategoricalGrid
     from dqd.tessellations import Grid as Grid
     from dqd.tessellations import Tessellation as Tessellation
+    from dqd.tessellations import UnevenGrid as UnevenGrid
     from dqd.types import Evaluation as Evaluation
     from dqd.workers.failures import EvaluationError as EvaluationError
     from dqd.workers.workers import Workers as Workers
 
 _HOMES = {
-    "dqd.archives": ("DNS", "Archive", "Novelty", "Threshold"),
+    "dqd.archives": ("DNS", "Archive", "Novelty", "SlidingBoundaries", "Threshold", "UnboundedGrid"),
     "dqd.ask_tell": ("AskTell",),
     "dqd.ask_tell_async": ("AskTellAsync",),
     "dqd.domains": ("Arm", "Domain", "LinearProjection", "check_jacobian"),
@@ -88,6 +93,7 @@ _HOMES = {
     "dqd.domains.problem": ("Problem",),
     "dqd.emitters": (
         "auto",
+        "bandit",
         "cma_mae",
         "cma_maega",
         "cma_me",
@@ -119,7 +125,7 @@ _HOMES = {
     "dqd.runners.sharded": ("Devices",),
     "dqd.runners.until": ("coverage", "evaluations", "seconds", "stagnation"),
     "dqd.storage.folder": ("Folder",),
-    "dqd.tessellations": ("CVT", "Grid", "Tessellation"),
+    "dqd.tessellations": ("CVT", "CategoricalGrid", "Grid", "Tessellation", "UnevenGrid"),
     "dqd.safe": ("UnreadableError",),
     "dqd.saved.archive": ("SavedArchive",),
     "dqd.types": ("Evaluation",),

@@ -28,9 +28,28 @@ from dqd.search.walk import Walk, spread
 
 
 class AskTell(OwnLoop[Walk]):
-    """A search whose evaluations happen outside. Solutions are handed out as new arrays (batch, n).
+    """A search whose evaluations happen outside: it hands out solutions (batch, n), and is told what they scored.
 
-    They are of NumPy, or of torch and on the device of x0 where x0 is.
+    They are new arrays of NumPy, or of torch and on the device of x0 where x0 is. The arguments are those of
+    `dqd.illuminate`. One round is one iteration; with the same seed it finds what the compiled search finds. A round
+    costs O(batch n) beside your evaluations, whatever the number of cells.
+
+    >>> grid = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10])
+    >>> search = dqd.AskTell(dqd.map_elites(sigma=0.3), grid, x0=np.zeros(4), seed=1)
+    >>> while search.iteration < 20:
+    ...     solutions = search.ask()  # (36, 4)
+    ...     search.tell(-np.sum(solutions**2, axis=1), solutions[:, :2])
+    >>> search.result().coverage > 30
+    True
+
+    With gradients, `ask_dqd` and `tell_dqd` come before in every round:
+
+    >>> search = dqd.AskTell(dqd.cma_mega(sigma=0.5), grid, x0=np.zeros(4))
+    >>> points = search.ask_dqd()  # (1, 4)
+    >>> jacobian = np.stack([-2 * points, *np.eye(4)[:2, None]], axis=1)  # (1, 1 + 2, 4)
+    >>> search.tell_dqd(-np.sum(points**2, axis=1), points[:, :2], jacobian)
+    >>> search.ask().shape
+    (35, 4)
     """
 
     def _moving(self, state: SearchState) -> Walk:

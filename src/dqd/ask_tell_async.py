@@ -35,7 +35,19 @@ from dqd.types import replace
 
 
 class AskTellAsync(OwnLoop[Rounds]):
-    """A search whose evaluations happen outside and end when they like. Solutions are handed out with ids."""
+    """A search whose evaluations happen outside and end when they like. Solutions are handed out with ids.
+
+    What comes back is told by id, in any order and any number at once; a round is judged when its last solution is
+    told. The arguments are those of `dqd.AskTell`, and `rounds`, how many are under way at once.
+
+    >>> grid = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10])
+    >>> search = dqd.AskTellAsync(dqd.map_elites(sigma=0.3, batch_size=4, initial_population=4), grid, x0=np.zeros(3))
+    >>> first, second = search.ask(3), search.ask(1)
+    >>> for asked in (second, first):  # the later one ends sooner
+    ...     search.tell(asked.ids, -np.sum(asked.solutions**2, axis=1), asked.solutions[:, :2])
+    >>> search.iteration, len(search.archive) > 0  # the initial population is not an iteration
+    (0, True)
+    """
 
     def __init__(
         self, emitter: Emitter, tessellation: Tessellation, *, x0: Any, rounds: int = 4, **options: Any

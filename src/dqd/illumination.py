@@ -20,11 +20,11 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
-from dqd.archives.competition import Competition, check_cells
+from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.console.saying import say
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import as_domain, check_score
 from dqd.domains.problem import Problem
 from dqd.domains.survey import Ask, lead
@@ -76,7 +76,7 @@ class Terminated(SystemExit):
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -102,7 +102,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     seeds: Sequence[int],
     x0: Any = None,
@@ -126,7 +126,7 @@ def illuminate(
 def illuminate(
     score: Score | Domain | Evaluator | Problem[Any],
     emitter: Emitter | None = None,
-    tessellation: Tessellation | Competition | None = None,
+    tessellation: CellsLike | None = None,
     *,
     x0: Any = None,
     iterations: int = 1000,
@@ -252,10 +252,13 @@ def illuminate(
     found = (stopped, *clock.read(), task.layout, named(task.problem))
     result: Result | Results
     if seeds is None:
-        judged = task.judged(state.archive, progress) if stopped not in ENDED_BY_SIGNAL else None
-        result = Result(task.search, state, history.arrays(), numbers[0], *found, judged=judged, chosen=chosen)
+        result = Result(task.search, state, history.arrays(), numbers[0], *found, chosen=chosen)
     else:
         result = Results(task.search, state, history.arrays(), numbers, *found, chosen=chosen)
+    if task.given is not None and task.given.is_judged and stopped not in ENDED_BY_SIGNAL:
+        result = result.judged_by(task.given, judging(progress))
+        if folder is not None:
+            result.keep_judged(folder.path)
     hearing.tell("on_end", result)
     if stopped == "terminated":
         raise Terminated(result)
@@ -294,19 +297,11 @@ class _Task:
                 say_chosen(chosen)
         return dataclasses.replace(self, search=self.scales.chosen(chosen)), chosen
 
-    def judged(self, archive: Archive, progress: bool | None) -> Archive | None:
-        """What counts in the end, if that is not what the search found."""
-        if self.given is None or not self.given.judges or not len(archive):
-            return None
-        return self.given.judged(archive, judging(progress))
-
     def runner(self, place: Workers | Devices | None, batched: bool, folder: Folder | None, iterations: int) -> Runner:
         if isinstance(place, Devices):
             if not isinstance(self.problem, Domain):
                 raise ValueError("where: devices share what is compiled; give an evaluator dqd.Workers instead")
             return Sharded(self.search, self.problem, batched, place.mesh)
-        if batched and self.given is not None and self.given.judges:
-            raise ValueError("seeds: elites that are judged again are those of one seed; give seed")
         if isinstance(self.problem, Domain) and place is None:
             return Compiled(self.search, self.problem, batched)
         if batched:
@@ -325,7 +320,7 @@ def _task(
     score: Any,
     emitter: Emitter | None,
     rounds: int,
-    tessellation: Tessellation | Competition | None,
+    tessellation: CellsLike | None,
     x0: Any,
     bounds: Any,
     initial_sigma: float | None,
@@ -341,6 +336,7 @@ def _task(
     problem = score if isinstance(score, Problem) else None
     if problem is not None:
         given, score = problem.filled(**given), problem.domain
+    score = evaluating(score)
     if isinstance(score, TorchEvaluator):
         given["x0"] = score.start(given["x0"])
     tessellation = given["tessellation"]

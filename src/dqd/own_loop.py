@@ -12,7 +12,7 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.beginning import Beginning
-from dqd.archives.competition import Competition, check_cells
+from dqd.archives.competition import CellsLike, check_cells
 from dqd.archives.threshold import Threshold
 from dqd.compiler import cache
 from dqd.domains.survey import Ask
@@ -51,7 +51,7 @@ class OwnLoop(Generic[Moving]):
     def __init__(
         self,
         emitter: Emitter | None,
-        tessellation: Tessellation | Competition,
+        tessellation: CellsLike,
         *,
         x0: Any,
         seed: int = 0,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import as_domain
 from dqd.domains.rejudge import judged_by
 from dqd.inputs.evaluator import Evaluator, Sampled, check_repetitions
@@ -50,6 +50,7 @@ def reevaluate(
     """
     check_repetitions("reevaluate", repetitions)
     workers = where if isinstance(where, Workers) else Workers(where)
+    score = evaluating(score)
     judge: Evaluator = score if isinstance(score, Evaluator) else as_domain(score, result.layout)
     judge = OnHost(judge, workers.rows_per_call) if isinstance(judge, Domain) else judge
     single = judge.single if isinstance(judge, Sampled) else judge

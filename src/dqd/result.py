@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import jax
 import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Metrics
+from dqd.domains.problem import Problem
+from dqd.domains.rejudge import Say, nobody
 from dqd.inputs.layout import Layout
 from dqd.runners.snapshot import ROWS, Snapshot, Snapshots, settings
+from dqd.saved.agreement import Agreement, Opinion
 from dqd.saved.archive import SavedArchive
 from dqd.saved.archived import Archived
 from dqd.saved.elites import Elites
-from dqd.storage import record
-from dqd.storage.settings import with_about
+from dqd.storage import judgement, record
+from dqd.storage.settings import finite, with_about
 from dqd.types import PyTree
 
 if TYPE_CHECKING:
@@ -32,14 +36,49 @@ if TYPE_CHECKING:
 class Result(Snapshot, Archived):
     """One finished search: the archive and how it was found.
 
+    It is what `dqd.illuminate` returns: figures (`qd_score`, `coverage`, `best`, `mean`), the curve of each over the
+    iterations (`history`), the elites (`elites`, `retrieve`, `solution`, `best_solution`, `to_pandas`), what it took
+    (`evaluations`, `gradients`, `restarts`, `seconds`), pictures (`plot`, `show`) and a file (`save`).
     Of a problem whose scores are provisional, the archive is the one that its final judges leave; what the search
     itself found is `provisional`.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x["angles"] ** 2), x["angles"][:2]
+    >>> grid, x0 = dqd.Grid(lower=[-2, -2], upper=[2, 2], shape=[10, 10]), {"angles": jnp.zeros(3)}
+    >>> result = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=x0, iterations=50, progress=False)
+    >>> result.solution([0.1, 0.1])["angles"].shape  # shaped like x0
+    (3,)
+    >>> result.history["qd_score"].shape
+    (50,)
     """
 
     layout: Layout
     domain: Any = None  # what was searched, or its name
     judged: Archive | None = None
     chosen: Mapping[str, float] = field(default_factory=dict)  # sigmas that were left out, by what they multiply
+    opinions: Sequence[Opinion] = ()  # of held-out judges, in fields of what was judged
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """How far held-out judges agree, and what they trust; None where nobody was asked."""
+        asked = self.judged is not None and self.opinions
+        return Agreement(self.archive.to_numpy(False), self.opinions) if asked else None
+
+    def judged_by(self, problem: Problem[Any], say: Say = nobody) -> Result:
+        """The result that counts: by the judges of a problem, with the opinions of those that are held out.
+
+        `illuminate` does so by itself; this is for what a loop of one's own has found. `say` is told how many of how
+        many elites are done.
+        """
+        return dataclasses.replace(self, judged=problem.judged(self.archive, say), opinions=problem.opinions)
+
+    def keep_judged(self, folder: str | os.PathLike[str], part: str = "") -> None:
+        """Write what the judges left beside the record of the run, where `dqd.load` finds it."""
+        judgement.write(Path(folder), self.iterations, self.archive.arrays(), self.summary(), part)
+
+    def summary(self) -> dict[str, Any]:
+        """The metrics of the run as plain numbers, ready for JSON; with held-out judges, how far they agree."""
+        return super().summary() | ({} if (asked := self.agreement) is None else finite(asked.summary()))
 
     @property
     def archive(self) -> Archive:
@@ -120,19 +159,33 @@ class Result(Snapshot, Archived):
 
     def __repr__(self) -> str:
         order = ", asynchronous: its order depended on timing" if self.asynchronous else ""
+        asked = self.agreement
+        trusted = "" if asked is None else f"trusted_qd_score={asked.qd_score:.4g}, agreement={asked.share:.1f} %, "
         return (
-            f"Result(qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}, "
+            f"Result(qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}, {trusted}"
             f"iterations={self.iterations:,}, evaluations={self.evaluations:,}, seconds={self.seconds:.2f}{order})"
         )
 
 
 @dataclass(eq=False, repr=False)
 class Results(Snapshots, Sequence[Result]):
-    """The results of several seeds that ran side by side. `seconds` is the time of all of them together."""
+    """The results of several seeds that ran side by side: a sequence, and the figures of all as arrays.
+
+    `seconds` is the time of all of them together.
+
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid, many = dqd.Grid([-2, -2], [2, 2], [10, 10]), {"seeds": [1, 2, 3], "iterations": 20, "progress": False}
+    >>> results = dqd.illuminate(score, dqd.cma_mega(sigma=1.0), grid, x0=jnp.zeros(3), **many)
+    >>> results.qd_score.shape, results[0].seed
+    ((3,), 1)
+    """
 
     layout: Layout
     domain: Any = None
     chosen: Mapping[str, float] = field(default_factory=dict)
+    judged: Sequence[Archive] | None = None  # of every seed
+    opinions: Sequence[Opinion] = ()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -143,8 +196,9 @@ class Results(Snapshots, Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | list[Result]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        about = {"layout": self.layout, "domain": self.domain, "chosen": self.chosen}
-        return Result(**vars(self.one(range(len(self))[index])), **about)
+        number = range(len(self))[index]
+        about: Any = {"layout": self.layout, "domain": self.domain, "chosen": self.chosen, "opinions": self.opinions}
+        return Result(**vars(self.one(number)), **about, judged=None if self.judged is None else self.judged[number])
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -175,7 +229,21 @@ class Results(Snapshots, Sequence[Result]):
 
     @cached_property
     def _metrics(self) -> Metrics:
-        return self.state.reported.metrics
+        if self.judged is None:
+            return self.state.reported.metrics
+        return jax.tree.map(lambda *figures: np.stack(figures), *(each.metrics for each in self.judged))
+
+    def _each(self) -> Iterator[Snapshot]:
+        return iter(self)
+
+    def judged_by(self, problem: Problem[Any], say: Say = nobody) -> Results:
+        """As that of a result, for every seed."""
+        judged = [problem.judged(each.archive, say) for each in self]
+        return dataclasses.replace(self, judged=judged, opinions=problem.opinions)
+
+    def keep_judged(self, folder: str | os.PathLike[str]) -> None:
+        for each in self:
+            each.keep_judged(folder, f"seed-{each.seed}")
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """All seeds in one new folder; each is read as `folder/seed-S`."""

@@ -109,16 +109,20 @@ def all_finite(x: Array) -> Array:
 
 
 def how_many(flags: Array) -> Array:
-    """How many are set along the last axis, (..., b) -> (...); on a CPU by one product, which is one kernel."""
-    if jax.default_backend() != "cpu":
-        return jnp.sum(flags, axis=-1, dtype=jnp.int32)
-    ones = jnp.ones(flags.shape[-1], jnp.float32)  # exact up to 2**24
-    return jnp.matmul(flags.astype(jnp.float32), ones).astype(jnp.int32)
+    """How many are set along the first axis, (b, ...) -> (...)."""
+    return jnp.sum(flags, axis=0, dtype=jnp.int32)
 
 
 @pytree
 class Evaluation:
-    """What an evaluator says of a batch. Row 0 of a jacobian belongs to the objective, row 1 + j to measure j."""
+    """What an evaluator says of a batch. Row 0 of a jacobian belongs to the objective, row 1 + j to measure j.
+
+    A plain tuple says as much, unless some solutions are not feasible or took several evaluations, or there are fields.
+
+    >>> told = dqd.Evaluation(np.array([1.0, 2.0]), np.zeros((2, 2)), feasible=np.array([True, False]))
+    >>> told.objective.shape, told.jacobian
+    ((2,), None)
+    """
 
     objective: Array  # (b,) what the archive stores
     measures: Array  # (b, k)

@@ -25,16 +25,18 @@ FLAGS = st.lists(st.booleans(), min_size=SIZE, max_size=SIZE)
 def answers(cell, values, flags):
     def of(among):
         walked = among.walk(values.clip(-9), lambda met: met + 0.25 * jnp.maximum(values.clip(-9) - met, 0))
-        return among.highest_before(values), among.first(flags), among.best(flags, values), walked
+        highest = among.highest_before(values), among.highest(values)
+        return *highest, among.first(flags), among.best(flags, values), walked
 
     return of(Pairs.of(cell)), of(Runs.of(cell))
 
 
 def one_by_one(cell, values, flags):
-    before, first, best, walked = [], [], [], []
+    before, highest, first, best, walked = [], [], [], [], []
     for i in range(SIZE):
         earlier = [j for j in range(i) if cell[j] == cell[i]]
         before.append(max((values[j] for j in earlier), default=-np.inf))
+        highest.append(max(values[j] for j in range(SIZE) if cell[j] == cell[i]))
         first.append(flags[i] and not any(flags[j] for j in earlier))
         others = [j for j in range(SIZE) if cell[j] == cell[i] and flags[j]]
         best.append(flags[i] and i == max(others, key=lambda j: (values[j], -j)))
@@ -43,7 +45,7 @@ def one_by_one(cell, values, flags):
             met, target = walked[earlier[-1]], max(values[earlier[-1]], -9)
             met = met + 0.25 * max(target - met, 0)
         walked.append(met)
-    return before, first, best, walked
+    return before, highest, first, best, walked
 
 
 @given(CELLS, VALUES, FLAGS)

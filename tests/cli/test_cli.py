@@ -315,8 +315,14 @@ def test_a_run_may_have_cells_around_centroids_and_resume_knows_it(tmp_path: Pat
     assert "expected a whole number after the colon" in call(*CMA_MEGA, "--cells", "cvt", code=2).stderr
 
 
-def test_archives_without_cells_are_measured_in_the_grid_of_the_problem(tmp_path):
-    for kind, name in {"dns:20": "DNS", "novelty:0.5": "Novelty"}.items():
+def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_the_problem(tmp_path):
+    kinds = {
+        "dns:20": "DNS",
+        "novelty:0.5": "Novelty",
+        "unbounded:9": "UnboundedGrid",
+        "sliding:9": "SlidingBoundaries",
+    }
+    for kind, name in kinds.items():
         out = tmp_path / name
         found = shown(call(*CMA_MEGA, "--cells", kind, "--out", out, "--json", "-q").stdout)
         saved = dqd.load(out)

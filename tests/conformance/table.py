@@ -65,6 +65,12 @@ EMITTERS = {
     ),
     "replicate_cma_mega": lambda s=1.0: dqd.replicate(dqd.cma_mega(1.0 * s, batch_size=13), 3),
     "replicate_cma_me": lambda s=1.0: dqd.replicate(dqd.cma_me(0.5 * s, batch_size=12), 2),
+    "bandit": lambda s=1.0: dqd.bandit(
+        *(dqd.cma_me(0.5 * s, batch_size=6), dqd.map_elites(0.5 * s, batch_size=6, **NONE)),
+        *(dqd.cma_me(2.0 * s, batch_size=6), dqd.random_sampling(1.0 * s, batch_size=6)),
+        active=2,
+        zeta=0.1 * s,
+    ),
     "combine": lambda s=1.0: dqd.combine(
         dqd.cma_mega(1.0 * s, 0.9 * s, batch_size=13), dqd.map_elites(0.5 * s, batch_size=12, **FEW)
     ),

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import dqd
 from dqd.archives import Archive
 from dqd.domains import Arm, Domain, FunctionDomain, Problem, rejudged
+from dqd.saved.agreement import Opinion
 from dqd.types import Evaluation, pytree
 
 GRID = dqd.Grid(lower=[0.0], upper=[4.0], shape=[4])
@@ -95,3 +96,36 @@ def test_an_elite_that_any_judge_finds_infeasible_is_dropped():
     judges = [FunctionDomain(lambda x, least=least: (x[1], x[:1], x[0] > least)) for least in (0.0, 1.0)]
     again = rejudged(found([[0.5, 1.0], [1.5, 2.0]]), judges).elites
     assert again.objective.tolist() == [2.0]
+
+
+# Held-out judges of any domain ----------------------------------------------------------------------------------------
+
+
+class Doubter:
+    """Finds the measure larger by x1, and has no opinion on the objective."""
+
+    opinions = (Opinion("doubter", "place", of=1, tolerance=0.5),)
+
+    def beside(self, domain):
+        def score(x):
+            objective, measures = domain.score(x)
+            return objective, measures, {"place_by_doubter": measures[0] + x[1]}
+
+        return FunctionDomain(score)
+
+
+def test_opinions_are_fields_and_change_nothing_else():
+    archive = found([[0.5, 0.2], [1.5, 0.7], [2.5, 0.1]])
+    judged = problem(witness=Doubter()).judged(archive)
+    np.testing.assert_array_equal(judged.elites.objective, archive.elites.objective)
+    assert_allclose(judged.elites.fields["place_by_doubter"], [0.7, 2.2, 2.6], rtol=1e-6)
+    assert_allclose(judged.elites.fields["disagreement"], [0.4, 1.4, 0.2], rtol=1e-5)
+    assert judged.qd_score == archive.qd_score
+    assert archive.fields is None
+
+
+def test_opinions_of_elites_that_are_judged_again_belong_to_those_that_stay():
+    judged = problem(final=Drawn(shift=1.0), witness=Doubter()).judged(found([[0.5, 0.2], [3.5, 0.7], [2.6, 0.9]]))
+    assert judged.elites.cell.tolist() == [1, 3]
+    assert_allclose(judged.elites.objective, [0.2, 0.9], rtol=1e-6)
+    assert_allclose(judged.elites.fields["place_by_doubter"], [1.7, 4.5], rtol=1e-6)

@@ -6,16 +6,20 @@ import subprocess
 import sys
 
 import httpx
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from explorer.samples import archive, commit, make_run, metrics, served, summary
 from typer.testing import CliRunner
 
+import dqd
 from dqd.cli import app
+from dqd.domains import FunctionDomain, Problem
 from dqd.explorer import describe
 from dqd.explorer.library import Library, NotThereError
 from dqd.explorer.places import find
 from dqd.safe import load_safetensors
+from dqd.saved.agreement import Opinion
 from dqd.storage import record
 from dqd.storage.writer import Writer
 
@@ -240,3 +244,36 @@ def test_one_run_cannot_be_compared(tmp_path):
     done = CliRunner().invoke(app, ["compare", str(tmp_path)])
     assert done.exit_code == 2
     assert "two runs or more" in done.output
+
+
+class Doubter:
+    """Agrees with every second elite."""
+
+    opinions = (Opinion("doubter", "worth", of=0, tolerance=1.0),)
+
+    def beside(self, domain):
+        def score(x):
+            objective, measures = domain.score(x)
+            return objective, measures, {"worth_by_doubter": objective - 2.0 * (jnp.floor(4 * measures[0]) % 2)}
+
+        return FunctionDomain(score)
+
+
+def test_a_run_that_was_judged_shows_what_its_judges_trust(tmp_path):
+    domain = FunctionDomain(lambda x: (10.0 + 0 * x[0], x[:1]))
+    emitter, grid = dqd.map_elites(0.5, batch_size=8), dqd.Grid([0.0], [2.0], [8])
+    problem = Problem(domain, grid, jnp.zeros(2), "doubted", ("worth", "place"), witness=Doubter())
+    options = {"iterations": 4, "out": tmp_path / "run", "progress": False}
+    plain = dqd.illuminate(domain, emitter, grid, x0=problem.x0, **options)
+    library = Library(tmp_path)
+    (place,) = library.places().values()
+    before = library.stamp(place)
+    assert library.about(place)["trusted_qd_score"] is None
+    result = dqd.illuminate(problem, emitter, **options)
+    assert library.stamp(place) != before
+    shown = library.about(place)
+    assert shown["qd_score"] == pytest.approx(plain.qd_score)
+    assert shown["trusted_qd_score"] == pytest.approx(result.agreement.qd_score)
+    assert 0 < shown["agreement"] < 100
+    arrays = describe.elites(library.archive(place))
+    assert set(np.round(arrays["field_disagreement"])) == {0, 2}

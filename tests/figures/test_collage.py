@@ -68,3 +68,21 @@ def test_what_cannot_be_drawn_is_said():
         collage.blocks(arrays([], []))
     with pytest.raises(ValueError, match="expected an archive with 2 measures, got 3"):
         collage.blocks(arrays([0], [1.0], shape=(2, 2, 2)))
+
+
+def test_a_block_may_show_its_centre_or_whom_judges_trust():
+    found = arrays([0, 7, 14, 2], [1.0, 2.0, 9.0, 4.0])  # (0,0) (1,1) (2,2) (0,2): one block of 3 x 3
+    assert collage.blocks(found, 1, 1).elite.tolist() == [[2]]
+    assert collage.blocks(found, 1, 1, pick="centre").elite.tolist() == [[1]]
+    judged = found | {"field_disagreement": np.array([0.2, 0.9, 1.1, 0.0], np.float32)}
+    assert collage.blocks(judged, 1, 1, pick="trusted").elite.tolist() == [[3]]
+    nobody = found | {"field_disagreement": np.full(4, 5.0, np.float32)}
+    assert collage.blocks(nobody, 1, 1, pick="trusted").elite.tolist() == [[-1]]
+
+
+def test_images_that_are_not_square_keep_their_proportions():
+    chosen = collage.blocks(arrays([0, 23], [1.0, 2.0]), 2, 2)
+    images = np.full((2, 3, 6, 3), 7, np.uint8)
+    assert collage.mosaic(chosen, images, pixels=8).shape == (8, 16, 3)
+    width, height = collage.size(chosen, images)
+    assert (width - 0.6) == pytest.approx(2 * (height - 0.6))

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import dqd
 from dqd.latent import Cutouts, reevaluate
 from dqd.latent.domain import solution_keys
+from dqd.latent.views import Views, balanced
 from dqd.types import replace
 
 OPTIONS = {
@@ -80,6 +81,52 @@ def test_mistakes_are_answered_with_what_there_is(options, words):
         toys.domain(**options)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_what_is_held_within_a_range_keeps_others_out():
+    solutions = toys.solutions(8)
+    lower = np.asarray(toys.domain(measures=("lower",)).evaluate(solutions).measures[:, 0])
+    ends = np.quantile(lower, [0.2, 0.7]).tolist()
+    domain = toys.domain(hold={"lower": ends}, measures=("upper",), images=3)
+    expected = (lower >= ends[0]) & (lower <= ends[1])
+    assert expected.sum() == 3
+    found = jax.jit(domain.evaluate)(solutions)
+    assert found.measures.shape == (8, 1)
+    assert found.feasible.tolist() == expected.tolist()
+    assert jax.jit(domain.evaluate_with_jacobian)(solutions).feasible.tolist() == expected.tolist()
+    emitter, grid = dqd.map_elites(0.5, batch_size=8), dqd.Grid([-1], [1], [6])
+    result = dqd.illuminate(domain, emitter, grid, x0=jnp.zeros(4), iterations=4, progress=False)
+    kept = toys.domain(measures=("lower",)).evaluate(result.elites.solutions).measures[:, 0]
+    assert len(kept)
+    assert np.all((kept >= ends[0] - 1e-5) & (kept <= ends[1] + 1e-5))
+    with pytest.raises(ValueError, match="unknown score to hold 'lowr'"):
+        toys.domain(hold={"lowr": (0, 1)})
+    with pytest.raises(ValueError, match="hold: lower: expected a lower and an upper end, got 1 and 1"):
+        toys.domain(hold={"lower": (1, 1)})
+
+
+# Views ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_score_is_the_mean_over_the_views():
+    images = jax.random.uniform(jax.random.key(5), (2, 3, 50, 50), minval=-1)
+    plain = toys.Light()
+    flipped = Views(plain, ("flip",))
+    assert_allclose(flipped.scores(images), (plain.scores(images) + plain.scores(images[..., ::-1])) / 2, rtol=1e-5)
+    expected = [plain.scores(part) for part in (images, images[:, :, 2:, 2:], images[:, :, :48, :48])]
+    assert_allclose(Views(plain, ("crop",)).scores(images), np.mean(expected, axis=0), rtol=1e-5)
+    assert Views(plain, ("noise", "flip")).names == plain.names
+    noisy = Views(plain, ("noise",)).scores(images)
+    assert_allclose(noisy[:, 2], plain.scores(images)[:, 2] + 0.05**2 / 2, atol=2e-3)  # half of it in a mean of two
+    with pytest.raises(ValueError, match="unknown view 'flop'; did you mean 'flip'"):
+        Views(plain, ("flop",))
+
+
+def test_white_balance_takes_the_colour_of_the_light_away():
+    shares = jax.random.uniform(jax.random.key(1), (1, 3, 20, 20), maxval=0.5)
+    shares = shares / shares.mean(axis=(2, 3), keepdims=True) * 0.25
+    lamp = jnp.array([1.2, 0.8, 1.0])[:, None, None]
+    assert_allclose(balanced(2 * shares * lamp - 1), 2 * shares - 1, atol=0.01)
 
 
 # Noise ----------------------------------------------------------------------------------------------------------------

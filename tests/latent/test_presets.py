@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-import dqd
 from dqd import illuminate
 from dqd.cli import app
 from dqd.cli.finish import finish
@@ -53,7 +52,7 @@ def test_mistakes_are_answered_with_what_there_is():
     for call, words in (
         (lambda: make_problem("lsi-digit"), "did you mean 'lsi-digits'"),
         (lambda: settings("lsi-digits", "omg-mega"), "unknown algorithm for lsi-digits 'omg-mega'"),
-        (lambda: make_problem("lsi-digits", weights="x"), "unknown option of lsi-digits 'weights'"),
+        (lambda: make_problem("lsi-digits", preview=True), "unknown option of lsi-digits 'preview'"),
         (lambda: make_problem("lsi-digits", 20), "n: a solution of lsi-digits has 16 numbers, got 20"),
         (lambda: make_problem("lsi-stylegan"), "weights: lsi-stylegan needs those of StyleGAN and CLIP"),
         (lambda: make_problem("arm", objective="age"), "objective: only latent domains"),
@@ -141,7 +140,7 @@ def test_any_number_of_measures(tmp_path, measures, cells):
     [
         (["--objective", "digit3"], "unknown objective 'digit3'; did you mean 'digit-3'"),
         (["--n", "20"], "has 16 numbers, got 20"),
-        (["--weights", "here"], "unknown option of lsi-digits 'weights'"),
+        (["--prompts", "elon"], "unknown option of lsi-digits 'prompts'"),
         (["--space", "w"], "unknown space 'w'"),
         (["--measure", "ink", "--measure", "ink"], "measures: 'ink' twice"),
     ],
@@ -201,18 +200,20 @@ def test_provisional_scores_are_judged_again_and_kept(tmp_path, monkeypatch, cap
     out, ours = tmp_path / "run", tmp_path / "ours"
     out.mkdir()
     ours.write_text("precious")
-    for name in ("rescored.safetensors", "collage.png", "heatmap.png"):  # in somebody's run they may be links
+    for name in ("collage.png", "heatmap.png", "disagreement.png"):  # in somebody's run they may be links
         (out / name).symlink_to(ours)
     told = finish(problem, result, out)
     assert ours.read_text() == "precious"
 
-    kept, searched = dqd.load(out / "rescored.safetensors"), result.provisional.archive.elites
+    kept, searched = result.archive.elites, result.provisional.archive.elites
     assert len(kept) == told["rescored"]["cells"] == len(result.archive)
     np.testing.assert_allclose(kept.measures, searched.measures, atol=1e-6)
     lost = problem.domain.stored[0] * 0.3 * np.mean(kept.solutions**2, axis=1)
     np.testing.assert_allclose(kept.objective, searched.objective - lost, atol=1e-3)
     np.testing.assert_allclose(told["rescored"]["best"], kept.objective.max(), rtol=1e-6)
-    assert {path.name for path in out.iterdir()} == {"rescored.safetensors", "collage.png", "heatmap.png"}
+    assert told["trusted_qd_score"] == result.agreement.qd_score
+    assert told["opinions"][0]["judge"] == "neighbours"
+    assert {path.name for path in out.iterdir()} == {"collage.png", "heatmap.png", "disagreement.png"}
     assert f"judged again: {len(kept)} of {len(kept)} elites" in capsys.readouterr().err
 
     def read_only(*_):

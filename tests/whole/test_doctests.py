@@ -35,3 +35,16 @@ def test_every_public_name_says_what_it_is(name):
     words = getattr(dqd, name).__doc__
     assert words
     assert len(words.splitlines()[0]) > 20
+
+
+WITHOUT = {"Probe"}  # what dqd.probe returns, whose example prints one
+
+
+def test_every_public_name_has_an_example():
+    public = {name for name in dqd.__all__ if callable(thing := getattr(dqd, name)) and not is_error(thing)}
+    shown = {name for name in public if ">>>" in (getattr(dqd, name).__doc__ or "")}
+    assert public - shown == WITHOUT
+
+
+def is_error(thing):
+    return isinstance(thing, type) and issubclass(thing, Exception)

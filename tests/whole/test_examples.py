@@ -32,7 +32,7 @@ def assert_drawn(path: Path) -> None:
 
 
 def test_every_example_is_tested_here() -> None:
-    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07"]
+    assert [path.name[:2] for path in EXAMPLES] == ["01", "02", "03", "04", "05", "06", "07", "08"]
 
 
 def test_first_map(tmp_path: Path) -> None:
@@ -67,6 +67,12 @@ def test_compare_algorithms(tmp_path: Path) -> None:
 def test_pytorch(tmp_path: Path) -> None:
     assert coverage(run("05", tmp_path)) > 40
     assert_drawn(tmp_path / "pytorch.png")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+def test_torch_generator(tmp_path: Path) -> None:
+    assert coverage(run("08", tmp_path)) > 15
+    assert_drawn(tmp_path / "digits_in_torch.png")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NEEDED = (
     "dqd/latent/problems/digits.safetensors",
+    "dqd/latent/problems/digits_judge.safetensors",
     "dqd/paper/published.csv",
     "dqd/explorer/static/index.html",
     "dqd/explorer/static/main.js",

@@ -18,10 +18,22 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.cells import Cells
-from dqd.archives.competition import IMPROVED, NEW, REJECTED, Competition, Verdict, check_cells
+from dqd.archives.competition import (
+    IMPROVED,
+    NEW,
+    REJECTED,
+    CellsLike,
+    Competition,
+    Verdict,
+    called,
+    can_enter,
+    check_cells,
+)
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
+from dqd.archives.movable import Movable
+from dqd.archives.moving import MovingCells
 from dqd.archives.rivals import number_before
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import apart, once
@@ -43,7 +55,25 @@ __all__ = ["IMPROVED", "NEW", "REJECTED", "Archive"]
 
 @pytree
 class Archive(Archived):
-    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive."""
+    """Rows of elites: one for each cell, or as many as there is room for. Frozen: `add` returns a new archive.
+
+    A candidate (x, f, m) of cell c replaces the elite of c if f is above its objective, or c is empty; equally good
+    ones stay out. A batch is judged as if its rows came one by one. With a `dqd.Threshold`, f must be above the
+    threshold of the cell, which rises.
+
+    Of a search it is `result.archive`. By itself, `Archive.empty(cells, n)` takes a `dqd.Grid`, a `dqd.CVT` or a
+    competition such as `dqd.DNS`, and keeps (n + k + 4) numbers for each cell. `add` costs O(batch n), whatever the
+    number of cells; called often, it belongs into `jax.jit`.
+
+    >>> archive = dqd.Archive.empty(dqd.Grid(lower=[0], upper=[1], shape=[4]), 2)
+    >>> solutions = jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> told = dqd.Evaluation(objective=jnp.array([1.0, 5.0, 2.0]), measures=jnp.array([[0.1], [0.2], [0.9]]))
+    >>> archive, became = archive.add(solutions, told)
+    >>> became.status.tolist()  # 2 new, 1 improved, 0 rejected
+    [2, 1, 2]
+    >>> len(archive), archive.qd_score, archive.retrieve([0.15]).solutions.tolist()
+    (2, 1.75, [[3.0, 4.0]])
+    """
 
     competition: Competition  # who is kept
     solutions: Array  # (cells, n)
@@ -61,14 +91,14 @@ class Archive(Archived):
 
     @staticmethod
     def empty(
-        tessellation: Tessellation | Competition,
+        tessellation: CellsLike,
         solution_size: int,
         *,
         threshold: Threshold = Threshold(),  # noqa: B008 - frozen
         qd_score_offset: float = 0.0,
         dtype: jnp.dtype | None = None,
         fields: Shapes | None = None,
-        results: Tessellation | Competition | None = None,
+        results: CellsLike | None = None,
     ) -> Archive:
         """An archive without elites: in the cells of a tessellation, or in a competition that has none.
 
@@ -78,7 +108,7 @@ class Archive(Archived):
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
         check_cells(tessellation)
         dtype = jnp.zeros(0).dtype if dtype is None else dtype
-        described = tessellation if isinstance(tessellation, Competition) else Cells(tessellation)
+        described = _competition(tessellation)
         cells, measures = described.num_cells, described.num_measures
         check_room(cells, solution_size, dtype)
         competition = described.begun(threshold, dtype)
@@ -131,13 +161,12 @@ class Archive(Archived):
             fields=archive._fields_with(cell, saved.fields),
         )
 
-    def emptied(self) -> Archive:
-        """The same without elites, fields and thresholds, in arrays of its own."""
+    def emptied(self, fields: Shapes | None = None) -> Archive:
+        """The same without elites and thresholds, with other fields, in arrays of its own."""
         described = self.competition.tessellation if isinstance(self.competition, Cells) else self.competition
         size, dtype = self.solutions.shape[1], self.solutions.dtype
-        return Archive.empty(
-            jax.tree.map(jnp.array, described), size, qd_score_offset=self.qd_score_offset, dtype=dtype
-        )
+        kept: Any = {"qd_score_offset": self.qd_score_offset, "dtype": dtype, "fields": fields}
+        return Archive.empty(jax.tree.map(jnp.array, described), size, **kept)
 
     @property
     def reported(self) -> Archive:
@@ -158,15 +187,15 @@ class Archive(Archived):
         """The cells; TypeError where elites compete without any."""
         if not isinstance(self.competition, Cells):
             raise TypeError(
-                f"archive: dqd.{type(self.competition).__name__} has no cells, and this needs some; take a dqd.Grid or "
-                "a dqd.CVT, or an algorithm that does not aim at cells"
+                f"archive: {called(self.competition)} has no cells that stay where they are, and this needs some; take "
+                "a dqd.Grid or a dqd.CVT, or an algorithm that does not aim at cells"
             )
         return self.competition.tessellation
 
     @property
     def threshold(self) -> Array | None:
         """The acceptance threshold of every cell; None where the elite is the threshold, or without cells."""
-        return self.competition.threshold if isinstance(self.competition, Cells) else None
+        return self.competition.threshold if isinstance(self.competition, Cells | MovingCells) else None
 
     @property
     def field_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -214,6 +243,11 @@ class Archive(Archived):
         allowed = all_finite(solutions)
         for admission in (mask, evaluation.feasible):
             allowed = allowed if admission is None else allowed & admission
+        return self.competition.prepared(self, evaluation, allowed)._enter(solutions, evaluation, iteration, allowed)
+
+    def _enter(
+        self, solutions: Array, evaluation: Evaluation, iteration: Array | int, allowed: Array
+    ) -> tuple[Archive, AddResult]:
         batch = (evaluation.objective, evaluation.measures, allowed)
         verdict = apart(self.count >= 0, lambda archive, batch: archive._judge(*batch), self, batch)
         result, row, fresh = verdict.result, verdict.row, verdict.fresh
@@ -231,7 +265,7 @@ class Archive(Archived):
             total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
             fields=self._fields_with(row, evaluation.fields or {}),
-            results=None if self.results is None else self.results.add(solutions, evaluation, iteration, mask)[0],
+            results=None if self.results is None else self.results.add(solutions, evaluation, iteration, allowed)[0],
         )
         return archive, result
 
@@ -242,9 +276,17 @@ class Archive(Archived):
         unknown = {name: jnp.full((len(row), *values.shape[1:]), jnp.nan) for name, values in self.fields.items()}
         return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
 
+    def with_fields(self, fields: Mapping[str, np.ndarray]) -> Archive:
+        """The same elites with more numbers kept of them: by name, (elites, ...) in the order of their cells."""
+        cells, dtype = np.flatnonzero(np.asarray(self.objective) > -np.inf), self.objective.dtype
+        added = {
+            name: _set(jnp.full((self.num_cells, *values.shape[1:]), jnp.nan, dtype), cells, np.asarray(values))
+            for name, values in fields.items()
+        }
+        return replace(self, fields={**(self.fields or {}), **added})
+
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
-        valid = mask & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
-        return self.competition.judge(self, objective, measures, valid)
+        return self.competition.judge(self, objective, measures, can_enter(objective, measures, mask))
 
     def pick(self, uniform: Array, fallback: Array) -> Array:
         """Elites chosen by uniform numbers in [0, 1), one each: (m,) -> (m, n); `fallback` while nothing is stored."""
@@ -340,6 +382,12 @@ class Archive(Archived):
             return f"Archive({cells})"
         figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={float(self.best):.4g}"
         return f"Archive({figures}, elites={len(self):,}, {cells})"
+
+
+def _competition(cells: CellsLike) -> Competition:
+    if isinstance(cells, Movable):
+        return MovingCells(cells)
+    return cells if isinstance(cells, Competition) else Cells(cells)
 
 
 def _beside(results: Any, measures: int) -> Any:

@@ -18,16 +18,18 @@ from dqd.archives.rivals import Rivals, rivals
 from dqd.archives.threshold import Threshold
 from dqd.compiler.unfused import once
 from dqd.tessellations.buckets import Buckets
+from dqd.tessellations.categorical import CategoricalGrid
 from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.products import Products
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, pytree, register, replace
+from dqd.tessellations.uneven import UnevenGrid
+from dqd.types import AddResult, Evaluation, pytree, register, replace
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
 
-for _description in (Grid, CVT, Buckets, Products):
+for _description in (Grid, UnevenGrid, CategoricalGrid, CVT, Buckets, Products):
     register(_description)
 
 
@@ -63,18 +65,18 @@ class Cells:
         levels = None if rate == 1.0 else jnp.full(self.num_cells, minimum, dtype)
         return replace(self, learning_rate=float(rate), minimum=float(minimum), threshold=levels)
 
+    def prepared(self, archive: Archive, evaluation: Evaluation, allowed: Array) -> Archive:
+        return archive
+
     def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
         cell = jnp.where(valid, self.tessellation.index_of(measures), self.num_cells)
         objective = jnp.where(valid, objective, -jnp.inf)
         stored = once(archive.objective.at[cell].get(mode="fill", fill_value=-jnp.inf))  # (b,)
-        among = rivals(cell)
-        met, left = self._thresholds(cell, objective, stored, among)
-
-        accepted = valid & (objective > met)
-        new = among.first(accepted) & jnp.isneginf(stored)
+        compete = self._by_maximum if self.threshold is None else self._by_threshold
+        met, accepted, first, winner, left = compete(rivals(cell), cell, objective, stored, valid)
+        new = first & jnp.isneginf(stored)
         status = jnp.where(new, NEW, jnp.where(accepted, IMPROVED, REJECTED))
         value = jnp.where(jnp.isneginf(met), objective, objective - met)
-        winner = among.best(accepted & (objective > stored), objective)
         return Verdict(
             result=AddResult(status, value, cell, valid & self.tessellation.outside(measures)),
             row=jnp.where(winner, cell, self.num_cells),
@@ -84,18 +86,33 @@ class Cells:
             learnt=left,
         )
 
-    def _thresholds(self, cell: Array, objective: Array, stored: Array, among: Rivals) -> tuple[Array, Array]:
-        """Threshold that each candidate meets when its turn comes, and the one it leaves behind."""
-        if self.threshold is None:  # the running maximum
-            met = jnp.maximum(jnp.maximum(stored, self.minimum), among.highest_before(objective))
-            return met, jnp.maximum(met, objective)
+    def _by_maximum(
+        self, among: Rivals, cell: Array, objective: Array, stored: Array, valid: Array
+    ) -> tuple[Array, Array, Array, Array, Any]:
+        """The threshold is the best so far: those accepted rise, and the highest is the last of them.
 
-        def rise(threshold: Array) -> Array:  # t <- t + rate * max(f - t, 0)
+        What each candidate meets when its turn comes; who is accepted, is the first of a cell, stays; what is left.
+        """
+        before = among.highest_before(objective)
+        met = jnp.maximum(jnp.maximum(stored, self.minimum), before)
+        accepted = valid & (objective > met)
+        first = accepted & ~(before > self.minimum)  # counts in empty cells
+        return met, accepted, first, accepted & (objective == among.highest(objective)), ()
+
+    def _by_threshold(
+        self, among: Rivals, cell: Array, objective: Array, stored: Array, valid: Array
+    ) -> tuple[Array, Array, Array, Array, Any]:
+        """The same where thresholds rise step by step: t <- t + rate * max(f - t, 0)."""
+        assert self.threshold is not None
+
+        def rise(threshold: Array) -> Array:
             return threshold + self.learning_rate * jnp.maximum(objective - threshold, 0)
 
         before = once(self.threshold.at[cell].get(mode="fill", fill_value=0))  # 0 for invalid ones, never used
         met = among.walk(before, rise)
-        return met, rise(met)
+        accepted = valid & (objective > met)
+        winner = among.best(accepted & (objective > stored), objective)
+        return met, accepted, among.first(accepted), winner, rise(met)
 
     def after(self, verdict: Verdict) -> Cells:
         if self.threshold is None:

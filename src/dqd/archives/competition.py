@@ -7,17 +7,18 @@ for one elite, and who competes with whom follows from where they lie.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.archives.movable import Movable
 from dqd.archives.threshold import Threshold
 from dqd.inputs.names import lacking
 from dqd.tessellations.kinds import check_tessellation
 from dqd.tessellations.tessellation import Tessellation
-from dqd.types import AddResult, pytree
+from dqd.types import AddResult, Evaluation, pytree
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
@@ -68,6 +69,10 @@ class Competition(Protocol):
         """The same for an archive without elites, in numbers of that type; ValueError for what it cannot do."""
         ...
 
+    def prepared(self, archive: Archive, evaluation: Evaluation, allowed: Array) -> Archive:
+        """The archive as a batch will find it: itself, unless the batch makes elites change their rows before it."""
+        ...
+
     def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
         """Everything about a batch that depends on what the archive holds before it. What is not valid is rejected."""
         ...
@@ -85,9 +90,22 @@ class Competition(Protocol):
         ...
 
 
+CellsLike: TypeAlias = Tessellation | Movable | Competition  # whatever elites can live in
+
+
+def called(competition: Competition) -> str:
+    """The name that its user knows."""
+    return f"dqd.{type(competition.settings()['grid']).__name__}"
+
+
+def can_enter(objective: Array, measures: Array, allowed: Array) -> Array:
+    """Which candidates are valid, (b,): those that may enter and whose numbers are finite."""
+    return allowed & jnp.isfinite(objective) & jnp.all(jnp.isfinite(measures), axis=-1)
+
+
 def check_cells(thing: Any) -> None:
-    """Raise TypeError unless elites can live there: in a tessellation, or in a competition without cells."""
-    if isinstance(thing, type) or not isinstance(thing, Competition):
+    """Raise TypeError unless elites can live there: in cells, still or moving, or in a competition without any."""
+    if isinstance(thing, type) or not isinstance(thing, Competition | Movable):
         if hasattr(thing, "judge"):
             raise TypeError(f"tessellation: {type(thing).__name__} is no competition{lacking(thing, Competition)}")
         check_tessellation(thing)

@@ -26,7 +26,7 @@ from dqd.archives.competition import NEW, REJECTED, Verdict, growth, refuse_thre
 from dqd.archives.neighbours import check_count, distances, least
 from dqd.archives.threshold import Threshold
 from dqd.tessellations.scattered import Scattered
-from dqd.types import AddResult, pytree, replace, static
+from dqd.types import AddResult, Evaluation, pytree, replace, static
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
@@ -75,6 +75,9 @@ class DNS:
         refuse_thresholds("DNS", threshold)
         shape = (self.capacity, self.neighbours)
         return replace(self, near=jnp.full(shape, jnp.inf, dtype), who=jnp.zeros(shape, jnp.int32))
+
+    def prepared(self, archive: Archive, evaluation: Evaluation, allowed: Array) -> Archive:
+        return archive
 
     def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
         assert self.near is not None

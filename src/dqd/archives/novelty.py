@@ -21,7 +21,7 @@ from dqd.archives.dominated import scattered
 from dqd.archives.neighbours import check_count, distances, least
 from dqd.archives.threshold import Threshold
 from dqd.tessellations.scattered import Scattered
-from dqd.types import AddResult, pytree, static
+from dqd.types import AddResult, Evaluation, pytree, static
 
 if TYPE_CHECKING:
     from dqd.archives.archive import Archive
@@ -76,6 +76,9 @@ class Novelty:
     def begun(self, threshold: Threshold, dtype: jnp.dtype) -> Novelty:
         refuse_thresholds("Novelty", threshold)
         return self
+
+    def prepared(self, archive: Archive, evaluation: Evaluation, allowed: Array) -> Archive:
+        return archive
 
     def judge(self, archive: Archive, objective: Array, measures: Array, valid: Array) -> Verdict:
         numbers = jnp.arange(objective.size, dtype=jnp.int32)

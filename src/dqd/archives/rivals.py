@@ -7,14 +7,14 @@ Two forms give the same answers. `Pairs` compares all candidates with each other
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.types import matmul, pytree
+from dqd.types import how_many, matmul, pytree
 
 MOST_PAIRED = {"cpu": 512, "gpu": 4096}  # candidates; beyond, sorting is quicker
 FEW_COUNTED = 256  # flags; up to here one product counts them, which is one kernel
@@ -25,6 +25,10 @@ class Rivals(Protocol):
 
     def highest_before(self, values: Array) -> Array:
         """The highest value of the rivals that came before each candidate; -inf if there is none."""
+        ...
+
+    def highest(self, values: Array) -> Array:
+        """The highest value of all rivals of each candidate, its own included."""
         ...
 
     def first(self, flags: Array) -> Array:
@@ -64,7 +68,7 @@ def few(candidates: int) -> bool:
 
 @pytree
 class Pairs:
-    """[i, j]: what j is to i."""
+    """[j, i]: what j is to i."""
 
     same: Array  # (b, b) in the same cell
     earlier: Array  # (b, b) and came before
@@ -75,20 +79,26 @@ class Pairs:
         return Pairs(same, same & _precedes(cell.size))
 
     def highest_before(self, values: Array) -> Array:
-        return jnp.max(jnp.where(self.earlier, values, -jnp.inf), axis=1, initial=-jnp.inf)
+        return self._highest(self.earlier, values)
+
+    def highest(self, values: Array) -> Array:
+        return self._highest(self.same, values)
+
+    def _highest(self, whose: Array, values: Array) -> Array:
+        return jnp.max(jnp.where(whose, values[:, None], -jnp.inf), axis=0, initial=-jnp.inf)
 
     def first(self, flags: Array) -> Array:
-        return flags & ~jnp.any(self.earlier & flags, axis=1)
+        return flags & ~jnp.any(self.earlier & flags[:, None], axis=0)
 
     def best(self, flags: Array, values: Array) -> Array:
-        mine, other = values[:, None], values[None, :]
+        other, mine = values[:, None], values[None, :]
         beats = (other > mine) | ((other == mine) & _precedes(values.size))
-        return flags & ~jnp.any(self.same & flags & beats, axis=1)
+        return flags & ~jnp.any(self.same & flags[:, None] & beats, axis=0)
 
     def walk(self, start: Array, step: Callable[[Array], Array]) -> Array:
         numbers = jnp.arange(start.size)
-        previous = jnp.max(jnp.where(self.earlier, numbers, -1), axis=1, initial=-1)
-        return _walked(start, step, previous, jnp.sum(self.earlier, axis=1, dtype=jnp.int32))
+        previous = jnp.max(jnp.where(self.earlier, numbers[:, None], -1), axis=0, initial=-1)
+        return _walked(start, step, previous, how_many(self.earlier))
 
 
 @pytree
@@ -117,6 +127,9 @@ class Runs:
             reach *= 2
         return highest[self.place]
 
+    def highest(self, values: Array) -> Array:
+        return jnp.full_like(values, -jnp.inf).at[self._beginning].max(values)[self._beginning]
+
     def first(self, flags: Array) -> Array:
         numbers = jnp.arange(flags.size, dtype=jnp.int32)
         first = jnp.full_like(numbers, flags.size).at[self._beginning].min(jnp.where(flags, numbers, flags.size))
@@ -124,8 +137,7 @@ class Runs:
 
     def best(self, flags: Array, values: Array) -> Array:
         values = jnp.where(flags, values, -jnp.inf)
-        highest = jnp.full_like(values, -jnp.inf).at[self._beginning].max(values)
-        return self.first(flags & (values == highest[self._beginning]))
+        return self.first(flags & (values == self.highest(values)))
 
     def walk(self, start: Array, step: Callable[[Array], Array]) -> Array:
         previous = jnp.where(self.behind > 0, jnp.roll(self.order, 1), -1)[self.place]
@@ -147,6 +159,6 @@ def _walked(start: Array, step: Callable[[Array], Array], previous: Array, posit
 
 
 def _precedes(size: int) -> Array:
-    """[i, j]: j comes before i."""
-    numbers = jnp.arange(size)
-    return numbers[None, :] < numbers[:, None]
+    """[j, i]: j comes before i. Of few a constant: it takes longer to count and compare."""
+    numbers: Any = np.arange(size) if size <= FEW_COUNTED else jnp.arange(size)
+    return jnp.asarray(numbers[:, None] < numbers[None, :])

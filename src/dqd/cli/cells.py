@@ -15,19 +15,22 @@ KINDS = {  # and what their number is
     "cvt": "cells around centroids",
     "dns": "elites at most, those far from fitter ones",
     "novelty": "how far apart elites lie",
+    "unbounded": "cells along each measure, whose range is found out",
+    "sliding": "cells along each measure, narrow where measures crowd",
 }
+ANY_SCALE = ("unbounded", "sliding")
 HELP = "Instead of a grid: " + ", ".join(f"{kind}:NUMBER ({words})" for kind, words in KINDS.items()) + "."
 
 
 def archive(domain: str, grid: Grid, text: str | None) -> dict[str, Any]:
-    """The options of `illuminate` for one of the kinds. Archives without cells are measured in the problem's grid."""
+    """The options of `illuminate` for one of the kinds. All but "cvt" are measured in the problem's grid."""
     if text is None:
         return {}
     kind, _, number = text.partition(":")
     check_known("cells", kind, tuple(KINDS))
-    if domain in LATENT:
+    if domain in LATENT and kind not in ANY_SCALE:
         raise ValueError(f"--cells: the measures of {domain} are of different scales, which distances would mix")
-    from dqd.archives import DNS, Novelty
+    from dqd.archives import DNS, Novelty, SlidingBoundaries, UnboundedGrid
     from dqd.tessellations.cvt import CVT
 
     k = grid.num_measures
@@ -38,6 +41,8 @@ def archive(domain: str, grid: Grid, text: str | None) -> dict[str, Any]:
             "tessellation": Novelty(k, _distance(text, number), local_competition=True),
             "result_archive": grid,
         },
+        "unbounded": lambda: {"tessellation": UnboundedGrid((_count(text, number),) * k), "result_archive": grid},
+        "sliding": lambda: {"tessellation": SlidingBoundaries((_count(text, number),) * k), "result_archive": grid},
     }
     return makers[kind]()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dqd.result import Result
 
 DOMAINS = ("arm", "lsi-digits")
-PICTURES = ("heatmap.png", "poses.png", "collage.png")
+PICTURES = ("heatmap.png", "poses.png", "collage.png", "disagreement.png")
 FOLDERS = re.compile(r"steps(/\d{9})?")
 NAMES = re.compile(
     rf"{FOLDERS.pattern}|steps/\d{{9}}/[a-z]+\.(json|jsonl|safetensors)|config\.json|{'|'.join(PICTURES)}"

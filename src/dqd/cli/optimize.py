@@ -20,6 +20,7 @@ def optimize(
     objective: options.Objective = None,
     measure: options.Measures = None,
     space: options.SpaceName = None,
+    generator: options.Generator = None,
     weights: options.Weights = None,
     prompts: options.Prompts = None,
     preview: options.Preview = None,
@@ -27,6 +28,7 @@ def optimize(
     dtype: options.Dtype = None,
     norm_penalty: options.Penalty = None,
     cutouts: options.CutOuts = None,
+    view: options.Views = None,
     out: Annotated[Path, typer.Option(help="lsi: the picture to write.")] = Path("runs/optimized.png"),
 ) -> None:
     """Climb the objective from the start of the search by plain gradient ascent: the paper's baseline in latent spaces.

@@ -63,7 +63,9 @@ def run(
     ] = None,
     objective: options.Objective = None,
     measure: options.Measures = None,
+    judge: options.Judges = None,
     space: options.SpaceName = None,
+    generator: options.Generator = None,
     weights: options.Weights = None,
     prompts: options.Prompts = None,
     preview: options.Preview = None,
@@ -73,6 +75,8 @@ def run(
     images: options.Images = None,
     norm_penalty: options.Penalty = None,
     cutouts: options.CutOuts = None,
+    hold: options.Hold = None,
+    view: options.Views = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the run: a new one, or one to go on with; lsi: runs/DOMAIN unless told."),
@@ -114,7 +118,7 @@ def run(
             **kept,
         )
         whole = result.stopped not in STOPPED  # pictures would keep a signal waiting
-        found, searched = finish.finish(problem, result, out) if whole else {}, result.provisional
+        found, searched = finish.finish(problem, result, out, _how(about, result)) if whole else {}, result.provisional
         if as_json:
             chosen = {"chosen": dict(result.chosen)} if result.chosen else {}
             typer.echo(
@@ -129,6 +133,7 @@ def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run that `dqd run --out DIR` began.")],
     iterations: Annotated[int | None, typer.Option(min=0, help="Iterations in all; default: as begun.")] = None,
     seconds: options.Seconds = None,
+    generator: options.Generator = None,
     checkpoint_seconds: options.CheckpointSeconds = 60.0,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -147,6 +152,7 @@ def resume(
                 "call dqd.illuminate again with the same arguments and this folder as `out`"
             )
         begun = _begun(folder, config)
+        options.check_generator(folder, begun, generator)
     run(
         **begun | ({} if iterations is None else {"iterations": iterations}),
         out=folder,
@@ -224,6 +230,11 @@ def _table(about: dict[str, Any], result: Result, out: Path | None) -> str:
     lines += [f"  {name:<15}{value:>12} {remark}".rstrip() for name, value, remark in rows]
     lines += [f"  record in      {out}"] if out is not None else []
     return "\n".join(lines)
+
+
+def _how(about: dict[str, Any], result: Result) -> str:
+    """How a map was found, for a title."""
+    return f"{presets.ALGORITHMS[about['algorithm']].title}, {result.iterations:,} iterations, seed {result.seed}"
 
 
 def _why_not_finite(domain: str, count: int) -> str:

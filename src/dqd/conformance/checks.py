@@ -35,6 +35,7 @@ from dqd.conformance.searching import (
     quick_to_compile,
     search,
 )
+from dqd.emitters.bandit import Bandit
 from dqd.emitters.combine import Combined, Replicated
 from dqd.emitters.emitter import check_emitter as check_methods
 from dqd.emitters.rewards import Rewarded
@@ -225,6 +226,10 @@ def permuted(emitter: Any, drawn: Any, result: Any, random: np.random.Generator)
         pairs = [permuted(emitter.emitter, own, told, random) for own, told in copies]
         drawn, result = jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
         return drawn, emitter._flat(result)
+    if isinstance(emitter, Bandit):
+        one = emitter.pool.emitters[0]
+        pairs = [permuted(one, own, emitter._of_place(i, result), random) for i, own in enumerate(drawn)]
+        return tuple(drawn for drawn, _ in pairs), jax.tree.map(_join, *(result for _, result in pairs))
     if isinstance(emitter, Rewarded):
         told = result, drawn["candidates"]
         own, (result, candidates) = permuted(emitter.emitter, drawn["emitter"], told, random)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,9 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.strategies.cma_es import CMAESState
-from dqd.types import replace
+from dqd.types import PyTree, replace
+
+T = TypeVar("T")
 
 
 def expect(condition: Any, words: str) -> None:
@@ -36,12 +38,12 @@ def assert_same(one: Any, other: Any, tolerance: float = 0.0) -> None:
             np.testing.assert_array_equal(a, b, err_msg=where)
 
 
-def copied(state: Any) -> Any:
+def copied(state: T) -> T:
     """One that may be overwritten."""
     return jax.tree.map(lambda leaf: leaf.copy(), state)
 
 
-def meaning(state: Any) -> Any:
+def meaning(state: PyTree) -> PyTree:
     """A state without what round-off decides.
 
     Of a CMA-ES its distribution and paths: rows set aside may lie in any order and a basis may have any signs, which no

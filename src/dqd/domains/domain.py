@@ -17,7 +17,21 @@ from dqd.types import Evaluation
 
 
 class Domain:
-    """Base of every domain written in JAX. Subclasses are frozen pytrees that define `score`."""
+    """Base of every domain written in JAX. Subclasses are frozen pytrees that define `score`.
+
+    Batches and jacobians follow from it: an evaluation costs one forward pass, one with its jacobian also 1 + k
+    backward passes. `transform` may put the objective on another scale for the archive; gradients are of the raw one.
+
+    >>> @dqd.types.pytree
+    ... class Bowl(dqd.Domain):
+    ...     centre: float  # data: another value compiles nothing anew
+    ...     k: int = dqd.types.static(default=2)  # part of the program
+    ...
+    ...     def score(self, x):
+    ...         return -jnp.sum((x - self.centre) ** 2), x[: self.k]
+    >>> Bowl(1.0).evaluate_with_jacobian(jnp.zeros((1, 3))).jacobian.tolist()
+    [[[2.0, 2.0, 2.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
+    """
 
     @property
     def transform(self) -> tuple[float, float]:
@@ -31,10 +45,14 @@ class Domain:
         """
         raise NotImplementedError
 
+    def on_host(self) -> Any:
+        """What evaluates: this itself, or an evaluator in its place where JAX cannot trace all of it."""
+        return self
+
     def evaluate(self, solutions: Array) -> Evaluation:
         """Objective and measures of a batch (b, n)."""
         objective, measures, *more = jax.vmap(self.score)(solutions)
-        return Evaluation(self._stored(objective), measures, None, **_told(more))
+        return Evaluation(self.store(objective), measures, None, **_told(more))
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
         """The same with jacobians (b, 1 + k, n): one linearisation per solution, 1 + k pull-backs."""
@@ -45,15 +63,21 @@ class Domain:
             return outputs[0], outputs[1:], jacobian, *more
 
         objective, measures, jacobian, *more = jax.vmap(one)(solutions)
-        return Evaluation(self._stored(objective), measures, jacobian, **_told(more))
+        return Evaluation(self.store(objective), measures, jacobian, **_told(more))
 
     def _outputs(self, x: Array) -> tuple[Array, list[Any]]:
         objective, measures, *more = self.score(x)
         return jnp.concatenate([jnp.reshape(objective, 1), measures]), more
 
-    def _stored(self, objective: Array) -> Array:
+    def store(self, objective: Array) -> Array:
+        """What the archive stores of raw objectives."""
         scale, offset = self.transform
         return scale * objective + offset
+
+
+def evaluating(score: Any) -> Any:
+    """Who evaluates a score: of a domain that JAX cannot trace, what stands in its place; all else as it is."""
+    return score.on_host() if isinstance(score, Domain) else score
 
 
 def sized(x: Array, n: int) -> Array:

@@ -26,10 +26,26 @@ SHIFT = 0.4 * LIMIT  # the optimum lies off the centre
 
 @pytree
 class LinearProjection(Domain):
-    """Maximise -R(x), R the sphere or the Rastrigin function shifted by 2.048; stored as 100 (1 - R / R_max).
+    """Linear projection: maximise -R(x), with d = x - 2.048, over sums of clipped coordinates.
 
-    The plateau (Fontaine & Nikolaidis 2023) is 100 wherever all |x_i| <= 5.12, less the mean of (|x_i| - 5.12)^2 over
-    all coordinates of which those inside count 0: an objective without a slope where the measures are.
+        R        = sum_i d_i^2                              "sphere"
+                   sum_i d_i^2 + 10 - 10 cos(2 pi d_i)      "rastrigin"
+        measures = (sum of clip(x_i) over block 1, .. block k),  clip(x) = x if |x| <= 5.12, else 5.12 / x
+
+    Stored is 100 (1 - R / R_max), R_max the worst within the box. The "plateau" (Fontaine & Nikolaidis 2023) is 100
+    wherever all |x_i| <= 5.12, less the mean of (|x_i| - 5.12)^2 over all coordinates of which those inside count 0: an
+    objective without a slope where the measures are.
+
+    Args:
+        objective: "sphere", "rastrigin" or "plateau".
+        n: numbers in a solution.
+        measures: k, the number of blocks, as equal as they can be.
+
+    >>> domain = dqd.LinearProjection("sphere", n=10)
+    >>> float(domain.evaluate(jnp.full((1, 10), 2.048)).objective[0])  # the best there is
+    100.0
+    >>> domain.grid(50).upper
+    (25.6, 25.6)
     """
 
     objective: Literal["sphere", "rastrigin", "plateau"] = static()

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dqd.domains.check_jacobian import told
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import as_domain
 from dqd.domains.problem import Problem
 from dqd.domains.rows import remarks, row_names, unit_rows
@@ -36,7 +36,7 @@ _evaluate_with_jacobian = jax.jit(lambda domain, solutions: domain.evaluate_with
 
 @dataclass(frozen=True)
 class Probe:
-    """What `dqd.probe` found; printed, it is a table."""
+    """What `dqd.probe` found; printed, it is a table, and every row of it is an attribute."""
 
     n: int
     objective: tuple[float, float]  # least and largest that was seen
@@ -110,6 +110,7 @@ def probe(
         filled = score.filled(x0=x0, tessellation=grid, bounds=bounds)
         score, x0, grid, bounds = score.domain, filled["x0"], filled["tessellation"], filled["bounds"]
     layout, flat = Layout.of(x0)
+    score = evaluating(score)
     foreign = isinstance(score, Evaluator) and not isinstance(score, Domain)
     look = _Look(score if foreign else as_domain(score, layout))  # type: ignore[arg-type]
     box = layout.box(bounds, flat)

@@ -4,6 +4,7 @@ from dqd.emitters.combine import combine, replicate
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets import (
     auto,
+    bandit,
     cma_mae,
     cma_maega,
     cma_me,
@@ -26,6 +27,7 @@ from dqd.emitters.presets import (
 __all__ = [
     "Emitter",
     "auto",
+    "bandit",
     "cma_mae",
     "cma_maega",
     "cma_me",

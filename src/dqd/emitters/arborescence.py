@@ -18,6 +18,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
+from dqd.compiler.random import normals
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import NOT_FINITE, Restart, Restarts
@@ -74,7 +75,7 @@ class Arborescence:
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
-        return {"normal": jax.random.normal(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
+        return {"normal": normals(normal, (self.batch_size, 1 + k)), "elite": jax.random.uniform(elite)}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> ArborescenceState:
         coefficients = jnp.zeros(1 + k, x0.dtype)

@@ -14,6 +14,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
+from dqd.compiler.random import normals
 from dqd.emitters.emitter import no_points
 from dqd.emitters.rank import improvement_ranks
 from dqd.emitters.restarts import Restart, Restarts
@@ -47,7 +48,7 @@ class Evolution:
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Array]:
         normal, elite = jax.random.split(key)
-        return {"normal": jax.random.normal(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
+        return {"normal": normals(normal, (self.batch_size, n)), "elite": jax.random.uniform(elite)}
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> EvolutionState:
         return EvolutionState(self.strategy.init(x0), x0, Restarts.none(*self.strategy.reasons, rule=self.restart))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import NEW, REJECTED, Archive
+from dqd.archives.competition import called
 from dqd.types import AddResult
 
 POOR = 4.0  # how many times further below the mean a worthless elite lies than the best lies above it
@@ -19,7 +20,7 @@ def gained(result: AddResult, archive: Archive) -> Array:
     """
     if not archive.competition.in_objectives:
         raise TypeError(
-            f"gain: dqd.{type(archive.competition).__name__} says how far solutions lie from others and not what they "
+            f"gain: {called(archive.competition)} says how far solutions lie from others and not what they "
             "are worth; who takes turns by gains, such as dqd.auto, needs cells, or local competition"
         )
     above = archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))  # the mean above the offset

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import normalized, usable
 from dqd.emitters.operators import Noise, Operator
@@ -90,7 +91,7 @@ class Branching:
     normalize: bool = static(default=True)
 
     def noise(self, key: Array, size: int, k: int) -> Noise:
-        return {"normal": jax.random.normal(key, (size, 1 + k))}
+        return {"normal": normals(key, (size, 1 + k))}
 
     def offset(self, jacobian: Array, noise: Noise) -> Array:
         c = self.sigma * noise["normal"]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.random import normals
 from dqd.emitters.scale import Choose, chosen
 from dqd.types import pytree
 
@@ -42,7 +43,7 @@ class Gaussian:
 
     def noise(self, key: Array, size: int, n: int) -> Noise:
         elite, normal = jax.random.split(key)
-        return {"elite": jax.random.uniform(elite, (size,)), "normal": jax.random.normal(normal, (size, n))}
+        return {"elite": jax.random.uniform(elite, (size,)), "normal": normals(normal, (size, n))}
 
     def apply(self, archive: Archive, noise: Noise, x0: Array) -> Array:
         return archive.pick(noise["elite"], x0) + self.sigma * noise["normal"]
@@ -63,8 +64,8 @@ class IsoLine:
         return {
             "elite": jax.random.uniform(elite, (size,)),
             "other": jax.random.uniform(other, (size,)),
-            "normal": jax.random.normal(normal, (size, n)),
-            "line": jax.random.normal(line, (size, 1)),
+            "normal": normals(normal, (size, n)),
+            "line": normals(line, (size, 1)),
         }
 
     def apply(self, archive: Archive, noise: Noise, x0: Array) -> Array:
@@ -82,7 +83,7 @@ class Fresh:
     sigma: float
 
     def noise(self, key: Array, size: int, n: int) -> Noise:
-        return {"normal": jax.random.normal(key, (size, n))}
+        return {"normal": normals(key, (size, n))}
 
     def apply(self, archive: Archive, noise: Noise, x0: Array) -> Array:
         return x0 + self.sigma * jnp.asarray(noise["normal"])

@@ -25,11 +25,11 @@ def improvement_ranks(result: AddResult, archive: Archive) -> Array:
 def counted(status: Array, value: Array) -> Array:
     """Ranks as the number of those that stand above: quickest for tens of candidates."""
     numbers = jnp.arange(status.size)
-    higher_status = status[None, :] > status[:, None]  # [i, j]: j stands above i
-    same_status = status[None, :] == status[:, None]
-    higher_value = value[None, :] > value[:, None]
-    same_value = value[None, :] == value[:, None]
-    later = numbers[None, :] > numbers[:, None]  # of equals the later one, as in the authors' code
+    higher_status = status[:, None] > status[None, :]  # [j, i]: j stands above i
+    same_status = status[:, None] == status[None, :]
+    higher_value = value[:, None] > value[None, :]
+    same_value = value[:, None] == value[None, :]
+    later = numbers[:, None] > numbers[None, :]  # of equals the later one, as in the authors' code
     above = higher_status | (same_status & (higher_value | (same_value & later)))
     return how_many(above)
 

@@ -24,6 +24,7 @@ import optax
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.emitters.emitter import usable
 from dqd.emitters.rewards.rewarded import unit
@@ -81,7 +82,7 @@ class SQUAD:
         order, birth = jax.random.split(key)
         return {
             "order": jax.random.uniform(order, (self.population,)),
-            "birth": jax.random.normal(birth, (self.members, n)),
+            "birth": normals(birth, (self.members, n)),
         }
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> SQUADState:

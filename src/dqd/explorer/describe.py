@@ -11,6 +11,7 @@ from dqd.explorer import activity, compare
 from dqd.inputs.fields import FIELD
 from dqd.saved import words
 from dqd.saved.archive import SavedArchive, best_of_each
+from dqd.tessellations.categorical import grid_of, names_of
 from dqd.tessellations.grid import Grid
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from dqd.explorer.places import Place
 
 COUNT = 2**31
-FIGURES = ("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds")
+FIGURES = (
+    *("qd_score", "coverage", "best", "mean", "iterations", "evaluations", "gradients", "restarts", "seconds"),
+    *("trusted_qd_score", "trusted_coverage", "agreement"),  # of runs that held-out judges have looked at
+)
 NOTHING = {"domain": "", "algorithm": "", **dict.fromkeys(("seed", "planned", *FIGURES))}
 
 
@@ -97,7 +101,8 @@ def shape(archive: SavedArchive) -> dict[str, Any]:
         "kind": words.kind(archive.config),
         "labels": list(archive.labels),
         "tessellation": tessellation.kind,
-        "grid": _grid(tessellation) if isinstance(tessellation, Grid) else None,
+        "grid": _grid(grid) if (grid := grid_of(tessellation)) else None,
+        "categories": names_of(tessellation, tessellation.num_measures),
         "qd_score_offset": archive.qd_score_offset,
     }
 
@@ -114,7 +119,7 @@ def elites(archive: SavedArchive) -> dict[str, np.ndarray]:
         FIELD + name: each for name, each in archive.fields.items() if each.ndim == 1 and np.isfinite(each).all()
     }
     tessellation = archive.tessellation
-    if not isinstance(tessellation, Grid) and tessellation.num_measures <= 2:
+    if grid_of(tessellation) is None and tessellation.num_measures <= 2:
         raster = tessellation.raster()
         arrays |= {"raster": raster.cells, "extent": np.asarray(raster.extent, np.float64)}
     return narrow(arrays)

@@ -22,7 +22,7 @@ from dqd.safe.files import load_bytes
 from dqd.saved import words
 from dqd.saved.archive import SavedArchive
 from dqd.saved.load import load
-from dqd.storage import record
+from dqd.storage import judgement, record
 from dqd.storage.manifest import Checkpoint
 
 T = TypeVar("T")
@@ -86,10 +86,10 @@ class Library:
         """Changes when the run has something new to show."""
         try:
             newest = next(iter(record.step_folders(place.home)), place.home) if place.is_run else place.home
-            status = newest.stat()
+            status, judged = newest.stat(), judgement.stamp(place.path) if place.is_run else ""
         except FileNotFoundError:
             return "gone"  # the next look finds what came instead
-        return f"{newest.name}-{status.st_mtime_ns}-{status.st_size}"
+        return f"{newest.name}-{status.st_mtime_ns}-{status.st_size}{judged}"
 
     def archive(self, place: Place) -> SavedArchive:
         return self._archives.get((place, self.stamp(place)), lambda: self._load(place))
@@ -183,7 +183,7 @@ class Library:
         try:
             if not place.is_run:
                 return describe.of_file(self.archive(place))
-            return describe.of_config(self._read(place, lambda checkpoint: checkpoint.config))
+            return describe.of_config(self._read(place, lambda checkpoint: _counted(place, checkpoint)))
         except ERRORS as error:
             began = place.is_run and not record.step_folders(place.home)
             return {**describe.NOTHING, "state": "stopped" if began else "broken", "why": self.said(error)}
@@ -203,7 +203,8 @@ class Library:
 
     def _check_links(self, place: Place) -> None:
         """Everything that is read lies below the root, links followed."""
-        for path in [place.home, *(place.home / record.STEPS).rglob("*")]:
+        parts = [each for name in (record.STEPS, judgement.JUDGED) for each in (place.home / name).rglob("*")]
+        for path in [place.home, place.home / judgement.JUDGED, *parts]:
             if not lies_below(self.root, path):
                 raise ValueError(f"{path.name} is a link that leads out of the folder that was opened")
 
@@ -234,6 +235,12 @@ class _Cache:
                 while len(self._kept) > self._size:
                     self._making.pop(self._kept.popitem(last=False)[0], None)
             return value
+
+
+def _counted(place: Place, checkpoint: Checkpoint) -> dict[str, Any]:
+    """The settings of a run, with the figures that count: those of its judges, if it was judged."""
+    judged = judgement.read(place.path, checkpoint.step)
+    return checkpoint.config if judged is None else {**checkpoint.config, "summary": judged.summary}
 
 
 def _curves(checkpoint: Checkpoint) -> dict[str, Any]:

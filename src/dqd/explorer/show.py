@@ -51,7 +51,20 @@ class Page:
 
 
 def show(source: Archived, *, solutions: bool = True, height: int = 820) -> Page:
-    """The page; outside a notebook it is also written to a temporary file, and said how to open it."""
+    """The explorer's page of a result or an archive, live or saved, with all of its elites in it.
+
+    Notebooks display it; elsewhere it is also written to a temporary file, and said how to open it.
+
+    Args:
+        source: what to look at.
+        solutions: whether the page holds the solutions too, which may be large.
+        height: of the frame in a notebook, in pixels.
+
+    >>> archive = dqd.Archive.empty(dqd.Grid([0, 0], [1, 1], [4, 4]), 2)
+    >>> archive, _ = archive.add(jnp.ones((1, 2)), dqd.Evaluation(jnp.array([3.0]), jnp.array([[0.1, 0.9]])))
+    >>> dqd.show(archive, height=600).height
+    600
+    """
     archive = source.to_numpy(solutions=solutions)
     arrays = describe.elites(archive)
     if solutions and archive.solutions is not None:

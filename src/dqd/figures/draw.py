@@ -103,6 +103,7 @@ def heatmap(
     if panel.num_measures == 1:
         _steps(panel, axes, cmap)
         axes.set_ylim(vmin, vmax)
+        _mark(panel, axes)
         name(axes, panel.x_label, panel.value_label, title)
         return
     axes.set_facecolor(EMPTY)
@@ -111,7 +112,14 @@ def heatmap(
     axes.set_box_aspect(1)
     if colorbar:
         bar(axes.inset_axes((1.04, 0, 0.05, 1)), image, panel.value_label, _extend(panel.matrix, low, high))
+    _mark(panel, axes)
     name(axes, panel.x_label, panel.y_label, title)
+
+
+def _mark(panel: HeatMap, axes: Axes) -> None:
+    for axis, marks in ((axes.xaxis, panel.x_marks), (axes.yaxis, panel.y_marks)):
+        if marks:
+            axis.set_ticks([place for place, _ in marks], [words(text) for _, text in marks], parse_math=False)
 
 
 def bar(axes: Axes, image: ScalarMappable, label: str, extend: str = "neither") -> None:
@@ -338,14 +346,14 @@ def _extend(matrix: np.ndarray, low: float, high: float) -> str:
     return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[below, above]
 
 
-def name(axes: Axes, x_label: str, y_label: str, title: str | None) -> None:
+def name(axes: Axes, x_label: str, y_label: str, title: str | None, letters: int = LETTERS) -> None:
     """Label the axes, and give them a title."""
-    axes.set_xlabel(words(x_label), parse_math=False)  # anyone's words: a $ is a $
-    axes.set_ylabel(words(y_label), parse_math=False)
+    axes.set_xlabel(words(x_label, letters), parse_math=False)  # anyone's words: a $ is a $
+    axes.set_ylabel(words(y_label, letters), parse_math=False)
     if title:
-        axes.set_title(words(title), parse_math=False)
+        axes.set_title(words(title, letters), parse_math=False)
 
 
-def words(text: str) -> str:
-    """In lines short enough for a map to stand beside them."""
-    return textwrap.fill(text, LETTERS)
+def words(text: str, letters: int = LETTERS) -> str:
+    """In lines short enough for a map to stand beside them; lines that end where they end stay so."""
+    return "\n".join(textwrap.fill(line, letters) for line in text.splitlines())

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from dqd.figures import arm
-from dqd.tessellations import Grid, Raster, Tessellation, kinds
+from dqd.tessellations import Grid, Raster, Tessellation, UnevenGrid, kinds
+from dqd.tessellations.categorical import grid_of, names_of
 
 Arrays = Mapping[str, np.ndarray]
 BINS = 50  # along each axis, where cells are neither a grid nor drawn by pixels
 MOST_PAIRED = 8  # measures
+MARKS = 5  # parts that edges of unequal cells are marked in
+Marks = tuple[tuple[float, str], ...]  # where, and what is written there
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class HeatMap:
     x_label: str
     y_label: str
     value_label: str
+    x_marks: Marks = ()  # in place of numbers, where the measure is a category or cells are of unequal width
+    y_marks: Marks = ()
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,30 @@ def heatmap(
     value_label: str = "objective",
 ) -> HeatMap:
     """The archive as a picture over two of its measures, the best over all others; or over the only one."""
-    tessellation = kinds.from_arrays(arrays)
+    tessellation, marks = _drawn(kinds.from_arrays(arrays))
     names = measure_labels(labels, tessellation.num_measures)
     if tessellation.num_measures == 1:
         raster = tessellation.raster()
-        return HeatMap(_on(raster, tessellation, arrays), raster.extent, 1, names[0], "", value_label)
+        return HeatMap(_on(raster, tessellation, arrays), raster.extent, 1, names[0], "", value_label, marks[0])
     across, up = _two(measures, tessellation.num_measures)
     matrix, extent = _projected(arrays, tessellation, across, up)
-    return HeatMap(matrix, extent, tessellation.num_measures, names[across], names[up], value_label)
+    about = (names[across], names[up], value_label, marks[across], marks[up])
+    return HeatMap(matrix, extent, tessellation.num_measures, *about)
+
+
+def _drawn(tessellation: Tessellation) -> tuple[Tessellation, tuple[Marks, ...]]:
+    """What a figure draws, and what it writes along each measure: cells of unequal width are drawn equally wide."""
+    if isinstance(tessellation, UnevenGrid):
+        shape = tessellation.shape
+        equal = Grid((0.0,) * len(shape), tuple(map(float, shape)), shape)
+        return equal, tuple(_edge_marks(edges) for edges in tessellation.edges)
+    names = names_of(tessellation, tessellation.num_measures)
+    return tessellation, tuple(tuple((float(i), name) for i, name in enumerate(own)) for own in names)
+
+
+def _edge_marks(edges: np.ndarray) -> Marks:
+    some = np.unique(np.linspace(0, len(edges) - 1, MARKS + 1).round().astype(int))
+    return tuple((float(i), f"{edges[i]:.3g}") for i in some)
 
 
 def measure_labels(labels: Sequence[str] | None, count: int) -> tuple[str, ...]:
@@ -104,11 +125,9 @@ def _projected(
         left, right, bottom, top = raster.extent
         matrix = _on(raster, tessellation, arrays)
         return (matrix, raster.extent) if across == 0 else (matrix.T, (bottom, top, left, right))
-    if isinstance(tessellation, Grid):
-        position = np.stack(np.unravel_index(arrays["cell"], tessellation.shape), axis=-1)
-        counts, lower, upper = (
-            np.asarray(each) for each in (tessellation.shape, tessellation.lower, tessellation.upper)
-        )
+    if grid := grid_of(tessellation):
+        position = np.stack(np.unravel_index(arrays["cell"], grid.shape), axis=-1)
+        counts, lower, upper = (np.asarray(each) for each in (grid.shape, grid.lower, grid.upper))
     else:  # cells of some other shape: by the measures of the elites
         lower, upper = _ranges(arrays["measures"])
         counts = np.full(len(lower), BINS)
@@ -150,8 +169,8 @@ def parallel(
     """At most `count` elites, those of evenly spaced ranks: the worst, the best, and what lies between."""
     tessellation, measures = kinds.from_arrays(arrays), np.asarray(arrays["measures"], np.float64)
     names = measure_labels(labels, tessellation.num_measures)
-    if isinstance(tessellation, Grid):
-        lower, upper = np.asarray(tessellation.lower), np.asarray(tessellation.upper)
+    if grid := grid_of(tessellation):
+        lower, upper = np.asarray(grid.lower), np.asarray(grid.upper)
     else:
         lower, upper = _ranges(measures)
     order = np.argsort(arrays["objective"], kind="stable")

@@ -233,17 +233,21 @@ def collage(
     columns: int = 8,
     rows: int = 8,
     pixels: int = 192,
+    pick: str = "best",
+    crop: bool = True,
 ) -> Axes:
-    """The map as pictures: in each block the image of its best elite. For two measures.
+    """The map as pictures: in each block the image of one elite. For two measures.
 
-    `render` makes images (b, height, width, 3) of bytes from solutions (b, n); `pixels` is the side of a block.
+    `render` makes images (b, height, width, 3) of bytes from solutions (b, n); `pixels` is the longer side of a block.
+    `pick` says which elite is shown: the "best" of a block, the one at its "centre", or the best of those that held-out
+    judges agree with, "trusted". `crop` leaves empty borders of the map out.
     """
     saved, names = _saved(source, labels, solutions=True)
     if saved.solutions is None:
         raise ValueError("collage: the solutions were not saved")
-    chosen = collages.blocks(saved.arrays(), columns, rows)
+    chosen = collages.blocks(saved.arrays(), columns, rows, crop=crop, pick=pick)
     images = np.asarray(render(saved.solutions[chosen.elite[chosen.elite >= 0]]))
-    with _axes(ax, *collages.size(chosen), dpi=pixels / collages.INCHES) as axes:
+    with _axes(ax, *collages.size(chosen, images), dpi=pixels / collages.INCHES) as axes:
         collages.draw(chosen, images, axes, labels=names, title=title, pixels=pixels)
     return axes
 

@@ -78,6 +78,11 @@ class EvolutionStrategies:
         samples: evaluations for each jacobian, an even number.
         sigma: standard deviation of the samples around the point, in the units of solutions.
         seed: of the directions, which depend on it and on the point alone.
+
+    >>> noisy = dqd.evaluator(lambda x: (-np.sum(x**2, axis=1), x[:, :2]), jacobian=dqd.EvolutionStrategies(samples=20))
+    >>> told = noisy.evaluate_with_jacobian(np.ones((1, 4)))
+    >>> told.jacobian.shape, told.evaluations.tolist()  # 20 for the jacobian, and the point itself
+    ((1, 3, 4), [21])
     """
 
     samples: int = 40

@@ -33,7 +33,17 @@ class Evaluator(Protocol):
     Both return an `Evaluation`, or a plain tuple: objective (b,), measures (b, k) and the jacobian (b, 1 + k, n), whose
     row 0 belongs to the objective and row 1 + j to measure j. What an `Evaluation` says besides (which solutions are
     feasible, how many evaluations they took) any object with these attributes may say. A `dqd.Domain` is one that JAX
-    can trace as well.
+    can trace as well. Of a function of a batch, `dqd.evaluator(f)` makes one.
+
+    >>> class Simulator:
+    ...     def evaluate(self, solutions):
+    ...         return -np.sum(solutions**2, axis=1), solutions[:, :2]
+    ...
+    ...     def evaluate_with_jacobian(self, solutions):
+    ...         rows = np.broadcast_to(np.eye(2, solutions.shape[1]), (len(solutions), 2, solutions.shape[1]))
+    ...         return *self.evaluate(solutions), np.concatenate([-2 * solutions[:, None], rows], axis=1)
+    >>> isinstance(Simulator(), dqd.Evaluator)
+    True
     """
 
     def evaluate(self, solutions: Any) -> Answer:
@@ -115,17 +125,18 @@ class Whole:
     sampled: Sampled
     bounds: Bounds | None
 
-    def evaluate(self, solutions: Any) -> Any:
+    def evaluate(self, solutions: Any) -> Answer:
         return self._told(solutions, jacobian=False)
 
-    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+    def evaluate_with_jacobian(self, solutions: Any) -> Answer:
         return self._told(solutions, jacobian=True)
 
-    def _told(self, solutions: Any, jacobian: bool) -> SimpleNamespace:
+    def _told(self, solutions: Any, jacobian: bool) -> Answer:
         def once(rows: np.ndarray, jacobian: bool) -> dict[str, np.ndarray]:
             return answer(self.sampled.single, rows, jacobian)
 
-        return SimpleNamespace(**nested(self.sampled.answered(solutions, jacobian, once, self.bounds)))
+        told = SimpleNamespace(**nested(self.sampled.answered(solutions, jacobian, once, self.bounds)))
+        return cast("Evaluation", told)  # without JAX, which workers do not load
 
 
 def evaluator(
@@ -156,7 +167,7 @@ def evaluator(
     ([-3.0, -3.0, -3.0, -3.0], (4, 2))
     """
     if isinstance(jacobian, str):
-        jacobian = cast("Estimate", known("jacobian", jacobian, ESTIMATES))
+        jacobian = cast("Any", known("jacobian", jacobian, ESTIMATES))
     if not callable(function):
         raise TypeError(f"evaluator: function: expected a function of a batch (b, n), got {type(function).__name__}")
     usable = jacobian is None or callable(jacobian) or isinstance(jacobian, Estimate)
@@ -167,7 +178,7 @@ def evaluator(
         )
     check_repetitions("evaluator", repetitions)
     estimate = jacobian if isinstance(jacobian, Estimate) else None
-    single = BatchFunction(function, None if isinstance(jacobian, Estimate) else jacobian)
+    single = BatchFunction(function, None if estimate is not None else cast("Callable[[Any], Any] | None", jacobian))
     return single if estimate is None and repetitions == 1 else Sampled(single, estimate, int(repetitions))
 
 

@@ -97,11 +97,11 @@ class TorchEvaluator:
         """Where a search of named parameters starts: their present values, in their order."""
         return self.solution.start
 
-    def start(self, x0: Any = None) -> Any:
+    def start(self, x0: Any = None) -> OrderedDict[str, Tensor] | Any:
         """`x0` as the function understands it: named parameters in their own order, by default their present values."""
         return self.solution.starting(x0)
 
-    def unflatten(self, solution: Any) -> Any:
+    def unflatten(self, solution: Any) -> Tensor | OrderedDict[str, Tensor]:
         """A solution, flat or by name, as tensors: for a module all that its `load_state_dict` takes."""
         return self.solution.restored(solution, self.device)
 

@@ -148,7 +148,7 @@ def _has_modes(layer: Any) -> bool:
     from torch.nn.modules.batchnorm import _BatchNorm
     from torch.nn.modules.dropout import _DropoutNd
 
-    dropout = layer.p if isinstance(layer, _DropoutNd) else getattr(layer, "dropout", 0)
+    dropout = layer.p if isinstance(layer, _DropoutNd) else vars(layer).get("dropout", 0)
     return isinstance(layer, _BatchNorm) or (isinstance(dropout, float) and dropout > 0)
 
 

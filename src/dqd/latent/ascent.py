@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from jax import Array
 
-from dqd.domains.domain import Domain
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.problem import Problem
 from dqd.domains.rejudge import mean_evaluation
 
@@ -60,13 +60,14 @@ def ascend(
         >>> bool(found.history[-1] > found.history[0]), found.solution.shape
         (True, (16,))
     """
+    steps = _steps if evaluating(problem.domain) is problem.domain else _steps_on_host
     x = jnp.asarray(problem.x0)
     lower, upper = problem.bounds or (-jnp.inf, jnp.inf)
     state = (x, optax.adam(learning_rate).init(x), x, jnp.asarray(-jnp.inf, x.dtype))
     history: list[np.ndarray] = []
     for start in range(0, iterations, CHUNK):
         length = min(CHUNK, iterations - start)
-        state, values = _steps(problem.domain, state, learning_rate, (lower, upper), length)
+        state, values = steps(problem.domain, state, learning_rate, (lower, upper), length)
         history.append(np.asarray(values))
         scale, offset = problem.domain.transform
         say(start + length, float(scale * state[3] + offset))
@@ -79,11 +80,26 @@ def ascend(
 @functools.partial(jax.jit, static_argnames="length")
 def _steps(domain: Domain, state: Any, learning_rate: Any, bounds: Any, length: int) -> tuple[Any, Array]:
     def step(state: Any, _: None) -> tuple[Any, Array]:
-        x, optimizer, best_x, best = state
-        value, slope = jax.value_and_grad(lambda x: domain.score(x)[0])(x)
-        better = value > best
-        best_x, best = jnp.where(better, x, best_x), jnp.where(better, value, best)
-        update, optimizer = optax.adam(learning_rate).update(-slope, optimizer)
-        return (jnp.clip(x + update, *bounds), optimizer, best_x, best), value
+        value, slope = jax.value_and_grad(lambda x: domain.score(x)[0])(state[0])
+        return _stepped(state, value, slope, learning_rate, bounds), value
 
     return jax.lax.scan(step, state, None, length=length)
+
+
+def _steps_on_host(domain: Domain, state: Any, learning_rate: Any, bounds: Any, length: int) -> tuple[Any, np.ndarray]:
+    """The same with a domain that JAX cannot trace."""
+    evaluator, values, (scale, offset) = evaluating(domain), [], domain.transform
+    for _ in range(length):
+        found = evaluator.evaluate_with_jacobian(np.asarray(state[0])[None])
+        values.append((found.objective[0] - offset) / scale)
+        state = _stepped(state, values[-1], jnp.asarray(found.jacobian[0, 0]), learning_rate, bounds)
+    return state, np.asarray(values)
+
+
+def _stepped(state: Any, value: Any, slope: Array, learning_rate: Any, bounds: Any) -> Any:
+    """One step of Adam, and the best point so far."""
+    x, optimizer, best_x, best = state
+    better = value > best
+    best_x, best = jnp.where(better, x, best_x), jnp.where(better, value, best)
+    update, optimizer = optax.adam(learning_rate).update(-slope, optimizer)
+    return jnp.clip(x + update, *bounds), optimizer, best_x, best

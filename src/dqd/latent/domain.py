@@ -12,7 +12,7 @@ luckiest of many; `reevaluate` with another salt shows what they are worth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeVar
 
 import jax
@@ -25,23 +25,21 @@ from dqd.domains.rejudge import batches
 from dqd.inputs.arrays import filled
 from dqd.inputs.names import check_known
 from dqd.latent.cutouts import Cutouts
+from dqd.latent.host import HostedLatent
 from dqd.latent.spaces import Space
+from dqd.latent.terms import signed, unsigned
+from dqd.latent.torch_models import is_foreign
 from dqd.types import Evaluation, PyTree, pytree, static
 
 T = TypeVar("T")
 
 
 class Generator(Protocol):
-    """A frozen pytree whose leaves are its weights."""
+    """A frozen pytree whose leaves are its weights. Images may be of any height and width."""
 
     @property
     def latent_shape(self) -> tuple[int, ...]:
         """Shape of one latent."""
-        ...
-
-    @property
-    def resolution(self) -> int:
-        """Height and width of an image."""
         ...
 
     def images(self, latents: Array, key: Array | None) -> Array:
@@ -86,13 +84,15 @@ class LatentDomain(Domain):
         salt: a whole number; another one means other noise and other cut-outs for the same solution.
         norm_penalty: in units of the score per mean square of a solution; it keeps a free search near the origin.
         cutouts: judge an image by the mean of random crops of it.
+        hold: scores that are held within a range, by name, such as {"glasses": (0, 1)}: an image outside of it is not
+            feasible and is not kept, so that a map of ages is none of glasses.
 
     A generator that paints four grey pixels, and their mean and spread as scores:
 
         >>> from dqd.latent import Identity
         >>> @pytree
         ... class Four:
-        ...     latent_shape, resolution = (4,), 2
+        ...     latent_shape = (4,)
         ...     def images(self, latents, key):
         ...         return jnp.tanh(latents).reshape(-1, 1, 2, 2)
         >>> @pytree
@@ -119,11 +119,21 @@ class LatentDomain(Domain):
     salt: int = 0
     norm_penalty: float = 0.0
     cutouts: Cutouts | None = None
+    hold: Mapping[str, tuple[float, float]] | tuple[tuple[str, tuple[float, float]], ...] = static(default=())
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hold", tuple((name, tuple(ends)) for name, ends in dict(self.hold).items()))
+        for name, (lower, upper) in dict(self.hold).items():
+            check_known("score to hold", name, self.names)
+            if not lower < upper:
+                raise ValueError(f"hold: {name}: expected a lower and an upper end, got {lower} and {upper}")
+        foreign = [part for part in (self.generator, *self.scorers) if is_foreign(part)]
+        if foreign and (self.fresh or self.cutouts is not None):
+            what = "fresh noise" if self.fresh else "cut-outs"
+            raise ValueError(f"{what}: for parts in JAX; a {type(foreign[0]).__name__} must do without")
         for kind, name in (("objective", self.objective), *(("measure", name) for name in self.measures)):
             check_known(kind, name.removeprefix("-"), self.names)
-        if twice := [name for name in _unsigned(self.measures) if _unsigned(self.measures).count(name) > 1]:
+        if twice := [name for name in unsigned(self.measures) if unsigned(self.measures).count(name) > 1]:
             raise ValueError(f"measures: {twice[0]!r} twice; a map spreads over different scores")
         if len(set(self.names)) != len(self.names):
             raise ValueError(f"scorers: every score needs a name of its own, got {', '.join(self.names)}")
@@ -139,6 +149,11 @@ class LatentDomain(Domain):
     def transform(self) -> tuple[float, float]:
         return self.stored
 
+    def on_host(self) -> Any:
+        """An evaluator in the place of a domain with parts of PyTorch."""
+        foreign = any(is_foreign(part) for part in (self.generator, *self.scorers))
+        return HostedLatent(self) if foreign else self
+
     # Scores -----------------------------------------------------------------------------------------------------------
 
     def score(self, x: Array) -> tuple[Array, Array]:
@@ -146,67 +161,91 @@ class LatentDomain(Domain):
         return outputs[0], outputs[1:]
 
     def evaluate(self, solutions: Array) -> Evaluation:
-        outputs = in_passes(self.outputs, solutions, self.images)
-        return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:])
+        if (host := self.on_host()) is not self:
+            return host.evaluate(solutions)
+        outputs, feasible = in_passes(self._look, solutions, self.images)
+        return Evaluation(self.store(outputs[:, 0]), outputs[:, 1:], feasible=feasible)
 
     def evaluate_with_jacobian(self, solutions: Array) -> Evaluation:
+        if (host := self.on_host()) is not self:
+            return host.evaluate_with_jacobian(solutions)
         # 1 + k pull-backs at once weigh about as much as 1 + k images.
-        outputs, jacobian = in_passes(self._linearise, solutions, max(1, self.images // (1 + len(self.measures))))
-        return Evaluation(self._stored(outputs[:, 0]), outputs[:, 1:], jacobian)
+        most = max(1, self.images // (1 + len(self.measures)))
+        outputs, jacobian, feasible = in_passes(self._linearise, solutions, most)
+        return Evaluation(self.store(outputs[:, 0]), outputs[:, 1:], jacobian, feasible)
 
     def outputs(self, solutions: Array) -> Array:
         """Raw objective and measures of one pass: (b, n) -> (b, 1 + k)."""
-        images = self._images(solutions)
+        return self._look(solutions)[0]
+
+    def _look(self, solutions: Array) -> tuple[Array, Array | None]:
+        return self.look_at(self.images_of(solutions), solutions)
+
+    def look_at(self, images: Array, solutions: Array) -> tuple[Array, Array | None]:
+        """Raw objective and measures (b, 1 + k) of images, and whether what is held is within its range (b,)."""
         if self.cutouts is None:
             scores = self._scores(images)
         else:
             keys = solution_keys(solutions, self.salt, "cut-outs")
             scores = self.cutouts.mean(self._scores(self.cutouts.crops(images, keys)))
-        objective = scores[:, 0] - self.norm_penalty * jnp.mean(solutions**2, axis=1)
-        return jnp.column_stack([objective, scores[:, 1:]]).astype(solutions.dtype)
+        k = len(self.measures)
+        outputs = jnp.column_stack([scores[:, 0] - self.penalty(solutions), scores[:, 1 : 1 + k]])
+        if not self.hold:
+            return outputs.astype(solutions.dtype), None
+        lower, upper = jnp.asarray(list(dict(self.hold).values()), scores.dtype).T
+        held = scores[:, 1 + k :]
+        return outputs.astype(solutions.dtype), jnp.all((held >= lower) & (held <= upper), axis=1)
 
-    def _images(self, solutions: Array) -> Array:
+    def penalty(self, solutions: Array) -> Array:
+        """What is taken from the raw objective, (b, n) -> (b,)."""
+        return self.norm_penalty * (solutions**2).mean(axis=1)
+
+    def images_of(self, solutions: Array) -> Array:
+        """(b, n) -> (b, c, h, w)"""
         keys = solution_keys(solutions, self.salt, "noise") if self.fresh else None
         return self.generator.images(self.space.latents(solutions), keys)
 
     def _scores(self, images: Array) -> Array:
-        """Scores (b, 1 + k) in the order of objective and measures, from those scorers that are needed."""
-        terms = (self.objective, *self.measures)
-        wanted = set(_unsigned(terms))
+        """Scores in the order of objective, measures and what is held, from those scorers that are needed."""
+        terms = (self.objective, *self.measures, *dict(self.hold))
+        wanted = set(unsigned(terms))
         columns: dict[str, Array] = {}
         for scorer in self.scorers:
             if wanted & set(scorer.names):
                 columns |= zip(scorer.names, scorer.scores(images).T, strict=True)
-        signed = [-columns[term[1:]] if term.startswith("-") else columns[term] for term in terms]
-        return jnp.stack(signed, axis=1)
+        return jnp.stack([signed(term, columns) for term in terms], axis=1)
 
-    def _linearise(self, solutions: Array) -> tuple[Array, Array]:
-        """Outputs (b, 1 + k) and their jacobians (b, 1 + k, n)."""
-        outputs, pull_back = jax.vjp(self.outputs, solutions)
+    def _linearise(self, solutions: Array) -> tuple[Array, Array, Array | None]:
+        """Outputs (b, 1 + k), their jacobians (b, 1 + k, n), and whether they are feasible."""
+        outputs, pull_back, feasible = jax.vjp(self._look, solutions, has_aux=True)
         rows = outputs.shape[1]
         columns = jnp.eye(rows, dtype=outputs.dtype)[:, None, :] * jnp.ones_like(outputs)  # (1 + k, b, 1 + k)
         together = rows * len(solutions) <= self.images
         pulled = jax.vmap(pull_back)(columns) if together else jax.lax.map(pull_back, columns)
-        return outputs, jnp.swapaxes(pulled[0], 0, 1)
+        return outputs, jnp.swapaxes(pulled[0], 0, 1), feasible
 
     # Pictures ---------------------------------------------------------------------------------------------------------
 
     def render(self, solutions: Any) -> np.ndarray:
         """The images of solutions, (b, n) -> (b, h, w, 3) of bytes: the very ones that were judged."""
-        passes = [np.asarray(_render(self, batch))[:count] for batch, count in batches(solutions, self.images)]
-        size = self.generator.resolution
-        return np.concatenate([np.zeros((0, size, size, 3), np.uint8), *passes])
+        if (host := self.on_host()) is not self:
+            return host.pictures(solutions)
+        if not len(rows := np.atleast_2d(np.asarray(solutions))):
+            return np.zeros(jax.eval_shape(self.pictures, jnp.zeros((0, self.space.n))).shape, np.uint8)
+        return np.concatenate([np.asarray(_render(self, batch))[:count] for batch, count in batches(rows, self.images)])
+
+    @property
+    def image_shape(self) -> tuple[int, int]:
+        """Height and width."""
+        if self.on_host() is not self:
+            return self.render(np.zeros((1, self.space.n), np.float32)).shape[1:3]
+        return jax.eval_shape(self.images_of, jnp.zeros((1, self.space.n))).shape[2:]
 
     def pictures(self, solutions: Array) -> Array:
         """One pass of `render`, for JAX to trace."""
-        images = jnp.moveaxis(self._images(solutions).astype(jnp.float32), 1, -1)
+        images = jnp.moveaxis(self.images_of(solutions).astype(jnp.float32), 1, -1)
         levels = jnp.clip(jnp.round((images + 1) * 127.5), 0, 255).astype(jnp.uint8)
         return jnp.broadcast_to(levels, (*levels.shape[:3], 3))
-
-
-def _unsigned(terms: Sequence[str]) -> list[str]:
-    """Names of scores without the minus that turns one round."""
-    return [term.removeprefix("-") for term in terms]
 
 
 def by_device(cpu: T, gpu: T) -> T:

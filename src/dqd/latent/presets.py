@@ -49,22 +49,30 @@ def _settings(
     }
 
 
-_COMMON = ("objective", "measures", "space", "resolution")
+_COMMON = ("objective", "measures", "space", "resolution", "judges")
 LATENT: dict[str, Latent] = {
     # Steps are in standard deviations of the generator's own latents.
     "lsi-digits": Latent(
         "dqd.latent.problems.digits",
-        _COMMON,
+        (*_COMMON, "weights"),
         _settings(iso=0.2, line=(0.1, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.1)),
         gpu=2_000,
         cpu=2_000,
     ),
     "lsi-faces": Latent(
         "dqd.latent.problems.faces",
-        (*_COMMON, "weights", "preview", "dtype"),
+        (*_COMMON, "weights", "preview", "dtype", "views"),
         # In standard deviations too, of 64 components: a random face lies 8 from the mean one, steps of 1 are seen.
         _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(1.0, 1.0), adam=(1.0, 0.05)),
         cpu=50,
+    ),
+    # Latents of anybody's generator, in standard deviations, too.
+    "lsi-own": Latent(
+        "dqd.latent.problems.own",
+        (*_COMMON, "generator", "weights"),
+        _settings(iso=0.3, line=(0.2, 0.5), cma_me=0.5, cma_mega=(0.5, 1.0), adam=(0.5, 0.05)),
+        gpu=1_000,
+        cpu=200,
     ),
     # Those of the authors' released code, in W.
     "lsi-stylegan": Latent(
@@ -81,11 +89,12 @@ def make_problem(
     images: int | None = None,
     norm_penalty: float | None = None,
     cutouts: int | None = None,
+    hold: Mapping[str, tuple[float, float]] | None = None,
     **options: Any,
 ) -> Problem[LatentDomain]:
     """A latent domain, built with those options that are not None.
 
-    `images` (per pass), `norm_penalty` and `cutouts` (crops per image) go to any of them.
+    `images` (per pass), `norm_penalty`, `cutouts` (crops per image) and `hold` (scores within ranges) go to any.
     """
     row = known("domain", domain, LATENT)
     given = {name: value for name, value in options.items() if value is not None}
@@ -94,8 +103,8 @@ def make_problem(
     from dqd.latent import Cutouts, with_judges
 
     problem = importlib.import_module(row.module).build(**given)
-    crops = None if cutouts is None else Cutouts(cutouts, size=min(224, problem.domain.generator.resolution))
-    common = {"images": images, "norm_penalty": norm_penalty, "cutouts": crops}
+    crops = None if cutouts is None else Cutouts(cutouts, size=min(224, *problem.domain.image_shape))
+    common = {"images": images, "norm_penalty": norm_penalty, "cutouts": crops, "hold": hold}
     changes: dict[str, Any] = {name: value for name, value in common.items() if value is not None}
     final = None if problem.final is None else replace(problem.final, **changes)
     return with_judges(replace(problem, domain=replace(problem.domain, **changes), final=final))

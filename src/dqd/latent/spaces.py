@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.types import matmul, pytree, static
+from dqd.types import matmul, pytree, replace, static
 
 
 class Space(Protocol):
@@ -48,16 +48,22 @@ class Identity:
     Args:
         n: numbers of a latent.
         bounds: (lower, upper) of every number, in the units of latents; None: anywhere.
+        radius: greatest length of a latent; longer solutions stand for the point of that length. None: any.
+        shape: of a latent, where that is no vector.
 
         >>> Identity(3).latents(jnp.array([[1.0, 2.0, 3.0]])).tolist()
         [[1.0, 2.0, 3.0]]
+        >>> Identity(4, radius=2.0, shape=(2, 2)).latents(jnp.array([[2.0, 2.0, 2.0, 2.0]])).round(2).tolist()
+        [[[1.0, 1.0], [1.0, 1.0]]]
     """
 
     n: int = static()
     bounds: tuple[float, float] | None = static(default=None)
+    radius: float | None = static(default=None)
+    shape: tuple[int, ...] | None = static(default=None)
 
     def latents(self, solutions: Array) -> Array:
-        return solutions
+        return _shaped(_within(solutions, self.radius), self.shape)
 
 
 @pytree
@@ -124,8 +130,8 @@ class Whitened:
     cloud: its points have a length of about sqrt(n), the corners one of 2 sqrt(n). With a `radius`, longer solutions
     stand for the point of that length in their direction.
 
-    `Whitened.fit` makes one from a sample of latents, by an eigendecomposition of d x d numbers. To use it costs one
-    product of (b, n) and (n, d).
+    `Whitened.fit` makes one from a sample of latents of any shape, by a singular value decomposition. To use it costs
+    one product of (b, n) and (n, d).
 
     Args:
         mean: (d,) of the cloud, before the LeakyReLU.
@@ -134,6 +140,7 @@ class Whitened:
         slope: of the LeakyReLU below 0.
         bounds: (lower, upper) of every number, in standard deviations; None: anywhere.
         radius: greatest length of a solution, in standard deviations; None: any.
+        shape: of a latent, where that is no vector; d is its product.
     """
 
     mean: Array
@@ -142,16 +149,20 @@ class Whitened:
     slope: float = static(default=0.2)
     bounds: tuple[float, float] | None = static(default=(-2.0, 2.0))
     radius: float | None = static(default=None)
+    shape: tuple[int, ...] | None = static(default=None)
 
     @staticmethod
-    def fit(latents: Any, components: int, *, slope: float = 0.2, bound: float | None = 2.0) -> Whitened:
+    def fit(
+        latents: Any, components: int, *, slope: float = 0.2, bound: float | None = 2.0, within: float | None = None
+    ) -> Whitened:
         """The space of a sample of latents, by its first principal components.
 
         Args:
-            latents: (m, d), more rows than components; thousands, where the generator makes them cheaply.
+            latents: (m, d) or (m, *shape), more rows than components; thousands, where they are cheap to make.
             components: n, the numbers of a solution. Look at `explained` of what you get.
             slope: of the LeakyReLU that the latents came out of; 1 if of none.
             bound: the greatest number of a solution, in standard deviations; None: any.
+            within: the share of the sample that the radius of the space holds, such as 0.95; None: no radius.
 
             >>> sample = np.random.default_rng(0).normal(size=(5000, 3)) * [3.0, 1.0, 0.1]
             >>> space = Whitened.fit(sample, components=2, slope=1.0)
@@ -159,37 +170,42 @@ class Whitened:
             ([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0]], 1.0)
         """
         sample = np.asarray(latents, np.float64)
-        if sample.ndim != 2 or not 1 <= components <= min(sample.shape[1], len(sample) - 1):
+        whole, sample = sample.shape[1:], sample.reshape(len(sample), -1)
+        if sample.shape[1] < 1 or not 1 <= components <= min(sample.shape[1], len(sample) - 1):
             raise ValueError(
                 f"Whitened.fit: {components} components need latents (more than {components}, at least {components}), "
-                f"got {sample.shape}"
+                f"got {np.shape(latents)}"
             )
         sample = np.where(sample >= 0, sample, sample / slope)
         mean = sample.mean(axis=0)
-        variances, directions = np.linalg.eigh(np.cov(sample, rowvar=False).reshape(sample.shape[1], -1))
-        axes = (directions * np.sqrt(np.maximum(variances, 0))).T[::-1]  # the widest first
+        _, lengths, directions = np.linalg.svd(sample - mean, full_matrices=False)  # the widest first
+        axes = directions[:components] * (lengths[:components, None] / math.sqrt(len(sample) - 1))
         largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=1)[:, None], axis=1)
         axes = axes * np.where(largest < 0, -1, 1)  # signs do not depend on the library
-        return Whitened(
+        space = Whitened(
             jnp.asarray(mean, jnp.float32),
-            jnp.asarray(axes[:components], jnp.float32),
-            float(variances[::-1][:components].sum() / variances.sum()),
+            jnp.asarray(axes, jnp.float32),
+            float(np.sum(lengths[:components] ** 2) / np.sum(lengths**2)),
             slope,
             None if bound is None else (-bound, bound),
+            shape=whole if len(whole) > 1 else None,
         )
+        if within is None:
+            return space
+        found = (sample - mean) @ axes.T / np.sum(axes**2, axis=1)
+        return replace(space, radius=float(np.quantile(np.linalg.norm(found, axis=1), within)))
 
     @property
     def n(self) -> int:
         return self.axes.shape[0]
 
     def latents(self, solutions: Array) -> Array:
-        if self.radius is not None:
-            solutions = solutions * jnp.minimum(1, self.radius / _length(solutions))
-        p = self.mean + matmul(solutions, self.axes)
-        return jax.nn.leaky_relu(p, self.slope)
+        p = self.mean + matmul(_within(solutions, self.radius), self.axes)
+        return _shaped(jax.nn.leaky_relu(p, self.slope), self.shape)
 
     def solutions(self, latents: Array) -> Array:
         """The nearest solutions of given latents: what lies outside the kept components is lost."""
+        latents = latents.reshape(len(latents), -1)
         p = jnp.where(latents >= 0, latents, latents / self.slope)
         return matmul(p - self.mean, self.axes.T) / jnp.sum(self.axes**2, axis=1)
 
@@ -204,7 +220,8 @@ class Sphere:
     which lies on the sphere.
 
     Args:
-        space: one whose solutions are N(0, I) over what the generator was trained on: `Whitened` or `Mapped`.
+        space: one whose solutions are N(0, I) over what the generator was trained on: `Whitened`, `Mapped`, or
+            `Identity` for a generator that is given noise.
 
         >>> Sphere(Identity(4)).latents(jnp.array([[0.0, 5.0, 0.0, 0.0]])).round(3).tolist()
         [[0.0, 2.0, 0.0, 0.0]]
@@ -222,6 +239,15 @@ class Sphere:
 
     def latents(self, solutions: Array) -> Array:
         return self.space.latents(solutions * (math.sqrt(self.n) / _length(solutions)))
+
+
+def _within(solutions: Array, radius: float | None) -> Array:
+    """Those that are longer than the radius, made as short."""
+    return solutions if radius is None else solutions * jnp.minimum(1, radius / _length(solutions))
+
+
+def _shaped(latents: Array, shape: tuple[int, ...] | None) -> Array:
+    return latents if shape is None else latents.reshape(-1, *shape)
 
 
 def _length(vectors: Array) -> Array:

@@ -8,6 +8,7 @@ would wait for the host after each iteration of such a loop, so there the longes
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import jax
@@ -19,6 +20,7 @@ from dqd.archives.metrics import Standing
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.search.noise import at, block_length, draw
+from dqd.search.packing import Packed, opened
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import replace
 
@@ -69,6 +71,7 @@ def iterate(
     one = jax.tree.map(lambda leaf: leaf[0], state) if batched else state
     block = block_length(search, one, state.iteration.size, counted)
     first = one.iteration  # iterations done; the same for all seeds
+    state = each(lambda state: replace(state, emitter=Packed.of(state.emitter)))(state)
     blank = jax.tree.map(lambda like: jnp.zeros((LONGEST, *like.shape), like.dtype), state.standing)
 
     def advance(carry: tuple[Array, SearchState, Standing]) -> tuple[Array, SearchState, Standing]:
@@ -80,7 +83,7 @@ def iterate(
         def step(done: Array, carry: tuple[SearchState, Standing]) -> tuple[SearchState, Standing]:
             state, rows = carry
             state = each(lambda state, noise: search.step(state, domain, at(noise, done - begin)))(state, noise)
-            return state, jax.tree.map(lambda rows, new: rows.at[done - first].set(new), rows, state.standing)
+            return state, jax.tree.map(functools.partial(_with_row, done - first), rows, state.standing)
 
         if counted:
             return done + block, *jax.lax.fori_loop(0, block, lambda i, carry: step(begin + i, carry), (state, rows))
@@ -91,8 +94,13 @@ def iterate(
         _, state, rows = jax.lax.fori_loop(0, counted // block, lambda _, carry: advance(carry), (first, state, blank))
     else:
         _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
-    state = replace(state, tally=state.tally.carried())
+    emitter = each(opened)(state.emitter)
+    state = replace(state, emitter=emitter, tally=state.tally.carried())
     return state, rows, state.tally
+
+
+def _with_row(place: Array, rows: Array, new: Array) -> Array:
+    return jax.lax.dynamic_update_index_in_dim(rows, new, place, 0)
 
 
 def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Domain) -> SearchState:

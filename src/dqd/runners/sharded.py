@@ -68,6 +68,9 @@ class Devices:
 
     Args:
         devices: how many, or a list of `jax.devices()`. Their number may change how results round.
+
+    >>> dqd.Devices(1).mesh.size
+    1
     """
 
     devices: int | Sequence[jax.Device]

@@ -22,7 +22,7 @@ Source = str | os.PathLike[str]
 
 
 class UnreadableError(ValueError):
-    """A file is damaged, or not what it claims to be."""
+    """A file is damaged, or not what it claims to be; the message names the file and what to do."""
 
     def __init__(self, path: Source, found: str, allowed: str) -> None:
         super().__init__(f"{os.fspath(path)}: {found}; {allowed}")

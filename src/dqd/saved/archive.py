@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedArchive(Archived):
-    """The elites of a run, in the order of their cells, and the cells they lie in. Checked when it is made."""
+    """The elites of a run, in the order of their cells, and the cells they lie in, as NumPy arrays.
+
+    `dqd.load` reads it; `result.to_numpy()` makes it. It answers like a result: `qd_score`, `coverage`, `best`, `mean`,
+    `retrieve`, `best_solution`, `plot`, `show`, `to_pandas`, `save`. JAX is not needed. Checked when it is made.
+
+    >>> grid = dqd.Grid(lower=[0], upper=[1], shape=[4])
+    >>> rows = {"objective": np.array([3.0, 5.0]), "measures": np.array([[0.1], [0.6]]), "found": None}
+    >>> saved = dqd.SavedArchive(cell=np.array([0, 2]), solutions=np.eye(2), tessellation=grid, **rows)
+    >>> saved.qd_score, saved.coverage, saved.retrieve([0.7]).objective.tolist()
+    (2.0, 50.0, [5.0])
+    """
 
     cell: np.ndarray  # (elites,)
     objective: np.ndarray  # (elites,)

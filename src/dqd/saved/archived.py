@@ -23,7 +23,9 @@ class Archived:
     def retessellate(self, tessellation: Tessellation) -> SavedArchive:
         """The same elites in other cells: of those that come to lie in one the best, of equally good ones the first."""
         from dqd.saved.archive import placed
+        from dqd.tessellations.kinds import check_tessellation
 
+        check_tessellation(tessellation)
         saved = self.to_numpy()
         if tessellation.num_measures != saved.tessellation.num_measures:
             raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,33 @@ from dqd.inputs.fields import FIELD, nested
 from dqd.safe import UnreadableError, load_csv, load_npz, load_parquet, load_safetensors
 from dqd.saved.archive import SavedArchive, placed
 from dqd.saved.save import Source, by_suffix
-from dqd.storage import record
+from dqd.storage import judgement, record
 from dqd.tessellations import kinds
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.tessellation import Tessellation
 
 
 def load(path: Source) -> SavedArchive:
-    """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported."""
+    """The archive in the folder of a run (`runs/x/seed-3` for one of several seeds), or in a file that was exported.
+
+    Where elites were judged when the search had ended, it is what the judges left, as in the run's result.
+
+    Safe with files of others: every size is checked before anything is allocated, and no code is run. A run may be read
+    while it is written: it is its newest checkpoint. JAX is not needed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> archive = dqd.Archive.empty(dqd.Grid([0], [1], [4]), 2)
+    >>> archive, _ = archive.add(jnp.ones((1, 2)), dqd.Evaluation(jnp.array([3.0]), jnp.array([[0.1]])))
+    >>> with TemporaryDirectory() as folder:
+    ...     dqd.load(archive.save(f"{folder}/elites.npz")).best_solution().tolist()
+    [1.0, 1.0]
+    """
     folder, _ = record.locate(Path(path))
     if folder.is_dir():
         run = record.read(path)
+        judged = judgement.read(Path(path), run.step)
+        if judged is not None:
+            run = replace(run, arrays=judged.arrays(), config={**run.config, "summary": judged.summary})
         offset = run.config.get("qd_score_offset", 0.0)
         return _archive(path, {"qd_score_offset": offset, **run.arrays}, run)
     if not Path(path).exists():
@@ -114,6 +131,10 @@ def from_pyribs(frame: Any, grid: Tessellation | tuple[Any, Any, Any]) -> SavedA
 
     `grid` is a `dqd.Grid` or (lower, upper, shape). Elites are placed anew by their measures, and the best of each cell
     is kept, so the grid may differ from the one they come from.
+
+    >>> columns = {"objective": [1.0, 2.0], "measures_0": [0.1, 0.2], "solution_0": [7.0, 8.0]}
+    >>> dqd.from_pyribs(columns, dqd.Grid(lower=[0], upper=[1], shape=[4])).solutions.tolist()
+    [[8.0]]
     """
     cells = Grid(*grid) if isinstance(grid, tuple | list) else grid
     if isinstance(frame, str | os.PathLike):

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Source = str | os.PathLike[str]
 Write = Callable[[Path], Any]
+T = TypeVar("T")
 
 
 def save(archive: SavedArchive, path: Source, *, solutions: bool = True) -> Path:
@@ -106,7 +107,7 @@ def _about(archive: SavedArchive, solutions: bool) -> str:
     return about
 
 
-def by_suffix(path: Source, choices: Mapping[str, Any]) -> Any:
+def by_suffix(path: Source, choices: Mapping[str, T]) -> T:
     suffix = Path(path).suffix.lower()
     if suffix not in choices:
         raise ValueError(f"{os.fspath(path)}: expected a file that ends in {', '.join(choices)}, got {suffix!r}")

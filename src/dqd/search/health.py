@@ -21,7 +21,7 @@ LOOKED = 16  # iterations whose gradients say what they are like: the first may 
 
 
 class NonFiniteError(RuntimeError):
-    """Most evaluations were not finite."""
+    """Most of the last evaluations were NaN or infinite, so the search was stopped; the message says how many."""
 
 
 class Health:

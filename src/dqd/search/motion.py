@@ -17,7 +17,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
 from dqd.compiler.flags import in_order
-from dqd.search.packing import Packed
+from dqd.search.packing import Packed, opened
 from dqd.search.search import FIXED, Search, SearchState, no_evaluation
 from dqd.types import Evaluation, replace
 
@@ -42,12 +42,11 @@ class Motion:
     @property
     def state(self) -> SearchState:
         """A copy, which later half-steps do not touch."""
-        return self._programs.copy(self._state, self._fixed)
+        return _opened(self._programs.copy(self._state, self._fixed))
 
     def release(self) -> SearchState:
         """The state itself; the next half-step overwrites it."""
-        state = self._programs.division.join(self._state, self._fixed[1])
-        return replace(state, emitter=state.emitter.unpacked())
+        return _opened(self._programs.division.join(self._state, self._fixed[1]))
 
     @property
     def reported(self) -> Archive:
@@ -117,16 +116,17 @@ class Programs:
 
         def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
             new, more = step(*self._given(state, fixed), *operands)
-            new = replace(new, emitter=Packed.of(new.emitter), tally=new.tally.carried())
-            return self.division.divide(new)[0], more
+            return self.division.divide(replace(new, tally=new.tally.carried()))[0], more
 
         program.__name__ = step.__name__
         return jax.jit(program, donate_argnums=0, compiler_options=in_order())
 
     def _given(self, state: list[Array], fixed: tuple[list[Array], list[Array]]) -> tuple[Search, SearchState]:
-        given = self.division.join(state, fixed[1])
-        opened = replace(given, emitter=given.emitter.unpacked(given.iteration >= 0))
-        return jax.tree.unflatten(self.form, fixed[0]), opened
+        return jax.tree.unflatten(self.form, fixed[0]), self.division.join(state, fixed[1])
+
+
+def _opened(state: SearchState) -> SearchState:
+    return replace(state, emitter=opened(state.emitter))
 
 
 def _tell_initial(

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.search.packing import Packed
 from dqd.search.search import Search, SearchState
 from dqd.types import PyTree
 
@@ -29,9 +30,9 @@ def block_length(search: Search, state: SearchState, seeds: int = 1, counted: in
 
 def draw(search: Search, state: SearchState, begin: Array, length: int) -> PyTree:
     """Random numbers of the `length` iterations after `begin`."""
-    return jax.vmap(lambda i: search.noise(state, begin + 1 + i))(jnp.arange(length))
+    return jax.vmap(lambda i: Packed.of(search.noise(state, begin + 1 + i)))(jnp.arange(length))
 
 
 def at(block: Any, place: Array) -> PyTree:
     """Of a block, the numbers of one iteration."""
-    return jax.tree.map(lambda numbers: numbers[place], block)
+    return jax.tree.map(lambda numbers: jax.lax.dynamic_index_in_dim(numbers, place, keepdims=False), block).unpacked()

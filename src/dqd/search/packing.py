@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dqd.compiler.unfused import apart
 from dqd.types import PyTree, pytree, static
 
 SMALL = 512  # bytes of a vector. What is no larger, XLA's threads do one after the other and wake nobody
@@ -61,18 +60,26 @@ class Packed:
             filling[leaf.dtype] = vector, begin + leaf.size
         return Packed(large, [jnp.asarray(numpy.concatenate(parts)) for parts in vectors], tuple(places), form)
 
-    def unpacked(self, always: Array | None = None) -> PyTree:
-        """The tree. In a program `always` is what `apart` wants: the parts are copied out in one go."""
-        if always is None:
-            # Of copies: the vectors may be overwritten.
-            parts = jax.device_put(self._parts([np.array(vector) for vector in self.vectors]))
-        else:
-            parts = apart(always, self._parts, self.vectors)
-        large, small = iter(self.large), iter(parts)
+    def unpacked(self) -> PyTree:
+        """The tree; of arrays at hand, the small ones pass through the host."""
+        traced = any(isinstance(vector, jax.core.Tracer) for vector in self.vectors)
+        # Of copies: the vectors may be overwritten.
+        parts = self._parts(self.vectors if traced else [np.array(vector) for vector in self.vectors])
+        large, small = iter(self.large), iter(parts if traced else jax.device_put(parts))
         return jax.tree.unflatten(self.form, [next(large if place is None else small) for place in self.places])
 
     def _parts(self, vectors: list[Any]) -> list[Any]:
         return [place.of(vectors) for place in self.places if place is not None]
+
+
+def opened(tree: PyTree) -> PyTree:
+    """The tree, whether it is packed or not."""
+    return tree.unpacked() if isinstance(tree, Packed) else tree
+
+
+def packed_like(before: PyTree, tree: PyTree) -> PyTree:
+    """The tree, packed if the one before was."""
+    return Packed.of(tree) if isinstance(before, Packed) else tree
 
 
 def _is_small(leaf: Array) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.cells import Cells
+from dqd.archives.competition import called
 from dqd.console import saying
 from dqd.domains.rows import named, parallel_rows
 from dqd.domains.survey import Ask, Survey, within
@@ -79,7 +80,7 @@ def _cells(archive: Archive) -> Tessellation:
         if isinstance(competition, Cells):
             return competition.tessellation
     raise ValueError(
-        f"sigma: dqd.{type(archive.competition).__name__} has no cells for steps to cross, so none can be chosen; give "
+        f"sigma: {called(archive.competition)} has no cells beforehand for steps to cross, so none can be chosen; give "
         "it a number, such as dqd.cma_mega(sigma=0.5), or give a result_archive"
     )
 

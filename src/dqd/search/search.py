@@ -19,10 +19,12 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
+from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
 from dqd.inputs.bounds import Box
+from dqd.search.packing import opened, packed_like
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
 
 # What of a state no search ever changes.
@@ -32,7 +34,10 @@ FIXED = (
     *(
         f"{archive}.{name}"
         for archive in (".archive", ".archive.results")
-        for name in ("qd_score_offset", *(f"competition.{its}" for its in ("tessellation", "learning_rate", "minimum")))
+        for name in (
+            "qd_score_offset",
+            *(f"competition.{its}" for its in ("tessellation", "cells", "learning_rate", "minimum")),
+        )
     ),
 )
 
@@ -173,8 +178,8 @@ class Search:
     def ask_initial(self, state: SearchState) -> Array:
         """x0 + initial_sigma N(0, I), whatever the emitter's own sigma is."""
         shape = (self.emitter.initial_population, state.x0.size)
-        normals = jax.random.normal(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
-        return self._inside(state, self._outward(state.x0) + self.initial_sigma * normals)
+        drawn = normals(jax.random.fold_in(state.key, 0), shape, state.x0.dtype)
+        return self._inside(state, self._outward(state.x0) + self.initial_sigma * drawn)
 
     def tell_initial(self, state: SearchState, solutions: Array, evaluation: Evaluation) -> SearchState:
         archive, result = state.archive.add(solutions, evaluation, iteration=0)
@@ -190,7 +195,7 @@ class Search:
         return jax.tree.map(lambda x: x.astype(state.x0.dtype) if jnp.issubdtype(x.dtype, reals) else x, noise)
 
     def ask_dqd(self, state: SearchState, noise: Any) -> Points:
-        points = self.emitter.points(state.emitter, self._shown(state.archive), noise)
+        points = self.emitter.points(opened(state.emitter), self._shown(state.archive), noise)
         return replace(points, solutions=self._inside(state, points.solutions))
 
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
@@ -206,19 +211,23 @@ class Search:
         return replace(state, emitter=emitter), replace(proposal, solutions=self._inside(state, proposal.solutions))
 
     def _ask(
-        self, emitter: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
+        self, own: Any, archive: Archive, points: Points, evaluation: Evaluation, noise: Any
     ) -> tuple[PyTree, Proposal]:
         if self.bounds is not None and evaluation.jacobian is not None:
             evaluation = replace(evaluation, jacobian=self.bounds.chained(evaluation.jacobian, points.solutions))
         points = replace(points, solutions=self._outward(points.solutions))
-        return self.emitter.ask(emitter, self._shown(archive), points, evaluation, noise)
+        new, proposal = self.emitter.ask(opened(own), self._shown(archive), points, evaluation, noise)
+        return packed_like(own, new), proposal
 
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
         iteration = state.iteration + 1
         archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
         told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
-        shown = self._shown(archive)
-        emitter = apart(_always(state), self.emitter.tell, state.emitter, shown, proposal.drawn, told)
+
+        def learnt(own: Any, *situation: Any) -> PyTree:
+            return packed_like(own, self.emitter.tell(opened(own), *situation))
+
+        emitter = apart(_always(state), learnt, state.emitter, self._shown(archive), proposal.drawn, told)
         tally = _counted(state, result, evaluation)
         return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
 
@@ -270,7 +279,7 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
         tally = replace(tally, steep=tally.steep | jnp.any(steep, axis=0))
     if evaluation.feasible is not None:
         infeasible = wanted & ~evaluation.feasible
-    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible]))
+    counts = how_many(jnp.stack([wanted, gradients, lost, finite, result.outside, infeasible], axis=1))
     if evaluation.evaluations is None:
         return tally.plus(*counts)
     return tally.plus(*counts, jnp.sum(jnp.where(wanted, evaluation.evaluations - 1, 0), dtype=jnp.int32))

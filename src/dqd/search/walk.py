@@ -16,7 +16,7 @@ from jax import Array
 from dqd.archives.metrics import Standing
 from dqd.search.motion import Division, Motion, Programs
 from dqd.search.noise import at, block_length, draw
-from dqd.search.packing import Packed
+from dqd.search.packing import Packed, opened
 from dqd.search.search import Search, SearchState
 from dqd.types import Evaluation, Points, Proposal, PyTree, replace
 
@@ -121,7 +121,7 @@ def _tell(
     search: Search, state: SearchState, proposal: Proposal, evaluation: Evaluation, noise: Any
 ) -> tuple[SearchState, tuple[Standing, Points]]:
     """With the points of the next iteration, whose random numbers these are."""
-    proposal = replace(proposal, drawn=proposal.drawn.unpacked(state.iteration >= 0))
+    proposal = replace(proposal, drawn=opened(proposal.drawn))
     state = search.tell(state, proposal, evaluation)
     return state, (state.standing, search.ask_dqd(state, _next(search, state, noise)))
 

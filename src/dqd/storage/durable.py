@@ -26,6 +26,7 @@ Content = bytes | str | Mapping[str, np.ndarray]  # of a file: bytes, text, or a
 
 TEMPORARY = ".dqd-"  # what is being written, or removed, has a name that begins so
 OURS = re.compile(re.escape(TEMPORARY) + r"(?P<token>[0-9a-f]{16})(\.lock)?-(?P<name>.+)", re.DOTALL)
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what is beside the record is left out there
 NO_LOCK = (errno.ENOENT, errno.ELOOP, errno.EISDIR)  # where there is none, or what nobody locks: a link, a folder
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename over something else answers
 KINDS = {

@@ -20,6 +20,9 @@ class Folder:
         checkpoint_seconds: seconds between two checkpoints; longer where they would take more than 1 % of the time.
             0 writes one at every look.
         about: words of your own for config.json.
+
+    >>> dqd.Folder("runs/arm", checkpoint_seconds=600).path
+    'runs/arm'
     """
 
     path: str | os.PathLike[str]

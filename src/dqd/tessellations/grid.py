@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dqd.tessellations.lattice import lattice
+from dqd.tessellations.lattice import lattice, numbered
 from dqd.tessellations.tessellation import A, Raster, floating
 
 EPSILON = 1e-6  # moves a measure that lies on an edge into the upper cell, as the paper's archive does
@@ -65,9 +65,17 @@ class Grid:
     def num_cells(self) -> int:
         return math.prod(self.shape)
 
+    @staticmethod
+    def between(lower: Any, upper: Any, shape: tuple[int, ...]) -> Grid:
+        """Cells between ends that JAX may be tracing: nothing is checked."""
+        grid = object.__new__(Grid)
+        for name, value in {"lower": lower, "upper": upper, "shape": shape}.items():
+            object.__setattr__(grid, name, value)
+        return grid
+
     def index_of(self, measures: A) -> A:
         """Cell of each row of measures (..., k) -> (...); C order, measure 0 slowest."""
-        return self._index(self._position(measures))
+        return numbered(self._position(measures), self.shape)
 
     def _position(self, measures: Any) -> Any:
         """The cell of each row of measures, counted along each of them: (..., k)."""
@@ -79,10 +87,6 @@ class Grid:
         # Times the reciprocal: XLA makes that of a division here, and the last bit decides at an edge.
         position = ((inside - lower) * (1 / (upper - lower)) * counts).astype(xp.int32)
         return xp.clip(position, 0, xp.asarray(self.shape, xp.int32) - 1)
-
-    def _index(self, position: Any) -> Any:
-        xp, strides = position.__array_namespace__(), np.cumprod((1, *self.shape[:0:-1]))[::-1]
-        return xp.sum(position * xp.asarray(strides, xp.int32), axis=-1, dtype=xp.int32)
 
     def outside(self, measures: A) -> A:
         """Which rows of measures (..., k) lie outside the range and are moved to a border cell."""
@@ -102,7 +106,7 @@ class Grid:
         position = self._position(measures)[..., None, :] + xp.asarray(lattice(self.shape, count), xp.int32)
         inside = xp.all((position >= 0) & (position < xp.asarray(self.shape, xp.int32)), axis=-1)
         middles = lower + (position.astype(real.dtype) + 0.5) * self.widths(measures)
-        return xp.where(inside, self._index(position), -1), middles
+        return xp.where(inside, numbered(position, self.shape), -1), middles
 
     def widths(self, measures: A) -> A:
         """The extent of a cell along every measure, (k,): the same everywhere."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dqd.tessellations.products import Products
+from dqd.tessellations.nearest import in_blocks
 
 ITERATIONS = 15
 STILL = 1e-2  # of the distance between centroids: when they move less on average, they stay
@@ -33,7 +33,14 @@ def _middles(points: np.ndarray, centroids: np.ndarray) -> np.ndarray:
 
 def _owners(points: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     if points.shape[1] > TREES:
-        return Products.of(centroids).nearest(np, points, centroids)
+        middle = centroids.mean(axis=0)
+        rows, others = ((each - middle).astype(np.float32) for each in (points, centroids))
+        return in_blocks(_about_nearest, rows, others, len(others))
     from scipy.spatial import cKDTree
 
     return cKDTree(centroids).query(points, workers=-1)[1]
+
+
+def _about_nearest(_: object, rows: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """|m - c|^2 is least where m c - |c|^2 / 2 is largest. Whoever is equally near up to rounding may win."""
+    return np.argmax(rows @ centroids.T - np.sum(centroids**2, axis=1) / 2, axis=1)

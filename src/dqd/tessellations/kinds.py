@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dqd.inputs.names import lacking
+from dqd.tessellations.categorical import CategoricalGrid
 from dqd.tessellations.cvt import CVT
 from dqd.tessellations.grid import Grid
 from dqd.tessellations.scattered import Scattered
 from dqd.tessellations.tessellation import Tessellation
+from dqd.tessellations.uneven import UnevenGrid
 
 T = TypeVar("T", bound=Tessellation)
-BUILT_IN: dict[str, type[Tessellation]] = {Grid.kind: Grid, CVT.kind: CVT, Scattered.kind: Scattered}
+BUILT_IN: dict[str, type[Tessellation]] = {
+    each.kind: each for each in (Grid, UnevenGrid, CategoricalGrid, CVT, Scattered)
+}
 KINDS = dict(BUILT_IN)
 
 

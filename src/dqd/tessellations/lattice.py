@@ -1,4 +1,4 @@
-"""The points of a lattice nearest to one of them."""
+"""The points of a lattice: their numbers, and those nearest to one of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+
+
+def numbered(position: Any, shape: tuple[int, ...]) -> Any:
+    """The number of each point (..., k) -> (...), int32: C order, axis 0 slowest."""
+    xp, strides = position.__array_namespace__(), np.cumprod((1, *shape[:0:-1]))[::-1]
+    return xp.sum(position * xp.asarray(strides, xp.int32), axis=-1, dtype=xp.int32)
 
 
 @functools.cache

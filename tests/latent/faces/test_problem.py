@@ -1,8 +1,6 @@
-"""The domain of faces with its real networks: preview and full, half precision, noise, and a judge from outside."""
+"""The domain of faces with its real networks: preview and full, half precision, noise, controls, a held-out judge."""
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +8,8 @@ import numpy as np
 import pytest
 
 from dqd.latent.problems import faces as problem
-from dqd.latent.weights import packages
+from dqd.latent.scorers import face_parser, faceres
 from dqd.types import replace
-
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 def _solutions(count: int) -> np.ndarray:
@@ -87,21 +83,41 @@ def test_the_guarded_space_ends_at_its_radius(faces: Path) -> None:
     np.testing.assert_allclose(space.latents(near), box.latents(near), atol=1e-6)
 
 
-@pytest.mark.long
-def test_an_age_network_that_no_search_saw_agrees(faces: Path) -> None:
-    specification = importlib.util.spec_from_file_location("faceres", BENCHMARKS / "faceres.py")
-    assert specification is not None
-    faceres: Any = importlib.util.module_from_spec(specification)
-    assert specification.loader is not None
-    specification.loader.exec_module(faceres)
-    try:
-        weights = faceres.download()
-    except packages.FetchError as error:
-        pytest.skip(f"the second age network cannot be downloaded here: {error}")
-    domain = replace(problem.build(preview=256).domain, images=8)
-    x = jnp.asarray(_solutions(16))
-    searched = np.asarray(jax.jit(lambda domain, x: domain.evaluate(x).measures[:, 0])(domain, x))
-    images = jnp.moveaxis(jnp.asarray(domain.render(x), jnp.float32) / 127.5 - 1, -1, 1)
-    judged = np.asarray(faceres.ages(weights, images))
+def test_an_age_network_that_no_search_saw_is_asked_and_agrees(faces: Path) -> None:
+    found = problem.build(preview=256)
+    assert [(o.judge, o.score, o.of, o.tolerance) for o in found.opinions] == [("faceres", "age", 1, 10.0)]
+    assert problem.build(measures=("hair-area", "hat"), preview=256).opinions == ()
+    domain = replace(found.domain, images=8)
+    looked = jax.jit(lambda domain, x: domain.evaluate(x))(found.witness.beside(domain), jnp.asarray(_solutions(16)))
+    searched, judged = np.asarray(looked.measures[:, 0]), np.asarray(looked.fields["age_by_faceres"])
     assert np.corrcoef(searched, judged)[0, 1] > 0.75
     assert np.mean(np.abs(searched - judged)) < 12
+
+
+def test_who_searches_by_identity_has_seen_the_second_network(faces: Path) -> None:
+    found = problem.build(objective="identity", measures=("age",), preview=128)
+    assert found.opinions == ()
+    assert "identity" in found.domain.names
+    with pytest.raises(ValueError, match="judges: faceres is what `identity` looks with"):
+        problem.build(objective="identity", measures=("age",), preview=128, judges=["faceres"])
+
+
+def test_faces_that_are_among_the_others_are_like_them(faces: Path) -> None:
+    """A face is nearer to itself than to others: each of the described ones has one at 0 degrees."""
+    scorer = problem.scorers(wanted={"identity"})[-1]
+    angles = np.asarray(faceres.apart(scorer.others[:8], scorer.others))
+    np.testing.assert_allclose(np.diag(angles), 0, atol=0.2)
+    assert 40 < np.median(angles) < 80
+
+
+@pytest.mark.parametrize("gains", [(1.0, 1.0, 1.0), (0.9, 0.6, 1.0), (0.7, 0.8, 0.5)])
+def test_hair_relative_to_skin_does_not_know_the_colour_of_the_light(gains: tuple[float, ...]) -> None:
+    """Half hair, a quarter skin and background each, under lamps of several colours."""
+    parts, colours = np.zeros((1, 19, 4, 4), np.float32), np.zeros((1, 3, 4, 4), np.float32)
+    areas = {17: (slice(0, 2), slice(None)), 1: (slice(2, 4), slice(0, 2)), 0: (slice(2, 4), slice(2, 4))}
+    for part, colour in {17: (0.6, 0.3, 0.2), 1: (0.8, 0.6, 0.5), 0: (0.4, 0.5, 0.7)}.items():
+        parts[0, part][areas[part]] = 1
+        colours[0][:, *areas[part]] = np.reshape(np.multiply(colour, gains), (3, 1, 1))
+    for name, expected in (("hair-to-skin", 2 * 3 / 4), ("hair-to-background", 2 * 5 / 4)):
+        found = face_parser._score(name, jnp.asarray(parts), jnp.asarray(colours))
+        assert float(found[0]) == pytest.approx(100 * np.log(expected) * 0.5 / 0.51 * 0.25 / 0.26, rel=0.06)

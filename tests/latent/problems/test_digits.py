@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from latent import toys
+from safetensors.numpy import load_file, save_file
 
 import dqd
 from dqd.latent.problems import digits
+from dqd.latent.scorers.neighbours import normalised
 from dqd.paper.presets import preset
 
 
@@ -97,3 +99,57 @@ def test_a_search_fills_the_map_and_stays_within_the_guard(problem):
     best = problem.domain.render(result.best_solution()[None])
     assert best.shape == (1, 28, 28, 3)
     assert 0.03 < best.mean() / 255 < 0.5
+
+
+# The held-out judge ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return digits.neighbours()
+
+
+def test_the_judge_is_small_and_asked_where_a_digit_is_searched(problem):
+    judged = resources.files("dqd.latent.problems").joinpath("digits_judge.safetensors").read_bytes()
+    assert len(judged) < 2**19
+    (opinion,) = problem.opinions
+    assert (opinion.judge, opinion.field) == ("neighbours", "digit_3_by_neighbours")
+    assert opinion.tolerance == pytest.approx(10 * np.log(2))  # half the chance, in the units of the archive
+    assert digits.build("ink", ("slant", "width")).opinions == ()
+    assert digits.build(judges=["none"]).opinions == ()
+
+
+def test_images_are_compared_centred_upright_and_of_one_size():
+    y, x = np.mgrid[:28, :28] - 13.5
+
+    def cross(lean=0.0, right=0.0, down=0.0, size=1.0):
+        across, along = (x - right + lean * (y - down)) / size, (y - down) / size
+        inside = (np.abs(across) < 2) & (np.abs(along) < 9) | (np.abs(along + 3) < 2) & (np.abs(across) < 6)
+        return inside.astype(np.float32)
+
+    plain = np.asarray(normalised(jnp.asarray(cross()[None])))
+    moved = [cross(lean=0.3), cross(right=3.0, down=-2.0), cross(size=0.8)]
+    found = np.asarray(normalised(jnp.asarray(np.stack(moved))))
+    other = np.asarray(normalised(jnp.asarray(cross()[None, :, ::-1] * (x < 0))))
+    assert np.square(found - plain).sum(axis=1).max() < 0.5 * np.square(other - plain).sum()
+
+
+def test_the_judge_reads_what_the_generator_paints_and_takes_noise_for_no_digit(problem, judge):
+    latents = problem.domain.space.latents(0.8 * jax.random.normal(jax.random.key(3), (400, 16)))
+    images = problem.domain.generator.images(latents, None)
+    searched, held_out = (np.asarray(scorer.scores(images)) for scorer in (problem.domain.scorers[0], judge.scorer))
+    assert np.all(np.exp(held_out[:, :10]).sum(axis=1) <= 1 + 1e-5)
+    sure = searched[:, 10] > np.log(0.9)
+    assert sure.sum() > 20  # most random latents lie between the digits
+    same = searched[sure, :10].argmax(axis=1) == held_out[sure, :10].argmax(axis=1)
+    assert same.mean() > 0.85
+    noise = jax.random.uniform(jax.random.key(0), (20, 1, 28, 28), minval=-1)
+    assert np.exp(np.asarray(judge.scorer.scores(noise))[:, 10]).max() < 0.1
+
+
+def test_other_networks_of_the_kind_are_read_from_a_file(tmp_path):
+    tensors = load_file(resources.files("dqd.latent.problems").joinpath("digits.safetensors"))
+    (last,) = [name for name in tensors if name == "decoder.2.bias"]
+    save_file({**tensors, last: tensors[last] + 9}, tmp_path / "mine.safetensors")
+    white = digits.build(weights=tmp_path / "mine.safetensors")
+    assert white.domain.render(white.x0[None]).mean() > 150

@@ -14,11 +14,13 @@ from dqd.emitters.presets.elites import (
     random_sampling,
 )
 from dqd.emitters.presets.evolving import cma_mae, cma_maega, cma_me, cma_mega, cma_mega_adam
+from dqd.emitters.presets.pools import bandit
 from dqd.emitters.presets.population import squad
 from dqd.emitters.presets.rewarded import dds, dds_mega, dms, dms_mega
 
 __all__ = [
     "auto",
+    "bandit",
     "cma_mae",
     "cma_maega",
     "cma_me",

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.compiler.random import uniforms
 from dqd.emitters.rewards.network import EPOCHS, Network
 from dqd.emitters.rewards.rewarded import unit
 from dqd.types import AddResult, pytree, static
@@ -37,9 +38,9 @@ class Discount:
         candidates, cells, empty = jax.random.split(key, 3)
         rest = {
             "cells": jax.random.uniform(cells, (self.empty,)),
-            "orders": jax.random.uniform(empty, (self.empty, EPOCHS)),
+            "orders": uniforms(empty, (self.empty, EPOCHS)),
         }
-        return jax.random.uniform(candidates, (batch, EPOCHS)), rest
+        return uniforms(candidates, (batch, EPOCHS)), rest
 
     def init(self, k: int, dtype: jnp.dtype) -> Network:
         return Network.zero(k, dtype)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, Archive
+from dqd.compiler.random import normals, uniforms
 from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
 from dqd.emitters.gain import gained
@@ -95,8 +96,8 @@ class Targeting:
         direction, normal, uniform, start = jax.random.split(key, 4)
         return {
             "direction": jax.random.uniform(direction, (n,), minval=-1),
-            "normal": jax.random.normal(normal, (2, self.branches)),
-            "uniform": jax.random.uniform(uniform, (3, self.branches)),
+            "normal": normals(normal, (2, self.branches)),
+            "uniform": uniforms(uniform, (3, self.branches)),
             "start": starts.noise(start),
         }
 

@@ -52,7 +52,10 @@ export class Details {
         better === 100 ? `the best of ${count(sorted.length)}` : `better than ${better} % of ${count(sorted.length)}`,
         "main",
       ),
-      archive.labels.map((label, j) => fact(label, figure(arrays.measures[row * archive.labels.length + j], 7))),
+      archive.labels.map((label, j) => {
+        const value = arrays.measures[row * archive.labels.length + j];
+        return fact(label, archive.categories?.[j]?.[Math.round(value)] ?? figure(value, 7));
+      }),
       Object.keys(arrays)
         .filter(isField)
         .map((name) => fact(fieldName(name), figure(arrays[name][row], 7))),

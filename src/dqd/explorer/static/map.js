@@ -26,6 +26,7 @@ export class MapView {
     this.corner = null; // the cell to which keys have drawn it
     this.pictures = null; // draws the picture of a row, or says that it is not there yet
     this.labels = ["", ""];
+    this.names = [[], []]; // at 0, 1, ..., where a measure is a category
     this.linked = []; // maps that look through the same camera
     this.waiting = false;
     listen(this);
@@ -38,11 +39,12 @@ export class MapView {
   }
 
   // A new map. The place that is looked at stays, if the map has the same size.
-  show(projection, labels) {
+  show(projection, labels, names = [[], []]) {
     const { columns, rows } = projection;
     const other = columns !== this.camera.size.columns || rows !== this.camera.size.rows;
     this.projection = projection;
     this.labels = labels;
+    this.names = names;
     this.camera.size = { columns, rows };
     if (other) this.camera.fit();
     this.canvas.classList.toggle("strip", rows === 1);
@@ -229,17 +231,17 @@ export class MapView {
     context.textAlign = "center";
     const [u0, v0] = this.camera.toMap(left, top + height);
     const [u1, v1] = this.camera.toMap(left + width, top);
-    for (const value of ticks(toX(u0), toX(u1), width / 90)) {
+    for (const value of this.marks(0, toX(u0), toX(u1), width / 90)) {
       const [x] = this.camera.toScreen(((value - lowX) / (highX - lowX)) * columns, 0);
-      context.fillText(figure(value), x, top + height + 16);
+      context.fillText(this.word(0, value), x, top + height + 16, 86);
       context.fillRect(x - 0.5, top + height, 1, 4);
     }
     context.fillText(this.labels[0], left + width / 2, top + height + 36, width);
     if (rows === 1) return;
     context.textAlign = "right";
-    for (const value of ticks(toY(v0), toY(v1), height / 70)) {
+    for (const value of this.marks(1, toY(v0), toY(v1), height / 70)) {
       const [, y] = this.camera.toScreen(0, ((value - lowY) / (highY - lowY)) * rows);
-      context.fillText(figure(value), left - 7, y + 4);
+      context.fillText(this.word(1, value), left - 7, y + 4, left - 24);
       context.fillRect(left - 4, y - 0.5, 4, 1);
     }
     context.save();
@@ -248,6 +250,16 @@ export class MapView {
     context.textAlign = "center";
     context.fillText(this.labels[1], 0, 0, height);
     context.restore();
+  }
+
+  // Where an axis is marked, and with what.
+  marks(axis, low, high, most) {
+    const names = this.names[axis] ?? [];
+    return names.length ? [...names.keys()].filter((i) => low <= i && i <= high) : ticks(low, high, most);
+  }
+
+  word(axis, value) {
+    return this.names[axis]?.[value] ?? figure(value);
   }
 
   rowAt(pixel) {

@@ -141,6 +141,8 @@ class RunPage {
       .join(" · ");
     const figures = [
       ["QD-score", fixed(run.qd_score)],
+      ["trusted", run.trusted_qd_score == null ? null : fixed(run.trusted_qd_score)],
+      ["judges agree", run.agreement == null ? null : percent(run.agreement)],
       ["coverage", percent(run.coverage)],
       ["best", figure(run.best, 6)],
       ["elites", count(run.archive.elites)],
@@ -238,7 +240,8 @@ class RunPage {
       words.textContent =
         index === null
           ? "best over all"
-          : `${figure(grid.lower[j] + index * width, 4)} to ${figure(grid.lower[j] + (index + 1) * width, 4)}`;
+          : this.run.archive.categories?.[j]?.[index] ??
+            `${figure(grid.lower[j] + index * width, 4)} to ${figure(grid.lower[j] + (index + 1) * width, 4)}`;
       slider.setAttribute("aria-valuetext", words.textContent);
     };
     tell();
@@ -275,7 +278,11 @@ class RunPage {
       { ...this.data, raster: this.arrays.raster, extent: this.arrays.extent },
       this.look,
     );
-    this.map.show(this.projection, [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : ""]);
+    this.map.show(
+      this.projection,
+      [labels[this.look.x], labels.length > 1 ? labels[this.look.y] : ""],
+      [this.look.x, this.look.y].map((j) => archive.categories?.[j] ?? []),
+    );
     this.map.chosen = this.replayed ? -1 : this.chosen;
     this.recolour();
   }

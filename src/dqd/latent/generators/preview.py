@@ -1,4 +1,5 @@
-"""What is fitted to the generator once, when it is fetched: the whitened space and the layers of the previews."""
+"""What is fitted to the generator once, when it is fetched: the whitened space, the layers of the previews, and what
+random faces look like to a network that tells faces apart."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ import numpy as np
 from jax import Array
 
 from dqd.latent.generators.layers import area_means, haar, resample
-from dqd.latent.generators.mobile_stylegan import PREVIEWS, STYLE, features, mapping, synthesis
+from dqd.latent.generators.mobile_stylegan import PREVIEWS, STYLE, features, mapping, preview, synthesis
 
 SAMPLES = 10_000  # styles for the principal components
 COMPONENTS = 64  # they hold 88 % of the variance
 FACES = 32  # full images for the layers of the previews
 SEED = 2021
+OTHERS = 256  # random faces to which faces are compared
+AT_ONCE = 8
 
 
 def styles(weights: Any, count: int, seed: int = SEED) -> np.ndarray:
@@ -61,3 +64,15 @@ def _layer(squares: np.ndarray, products: np.ndarray) -> dict[str, np.ndarray]:
     ridge = 1e-6 * np.trace(squares) / len(squares)
     solved = np.linalg.solve(squares + ridge * np.eye(len(squares)), products)
     return {"weight": solved[:-1].T.astype(np.float32), "bias": solved[-1].astype(np.float32)}
+
+
+def describe(weights: Any, layer: Any, network: Any, look: Callable[[Any, Array], Array]) -> np.ndarray:
+    """What a network sees in previews of random faces: (256, its numbers)."""
+
+    @jax.jit
+    def seen(weights: Any, layer: Any, network: Any, w: Array) -> Array:
+        return look(network, jnp.clip(preview(weights, layer, w, PREVIEWS[256]), -1, 1))
+
+    w = styles(weights, OTHERS, SEED + 1)
+    parts = [seen(weights, layer, network, w[i : i + AT_ONCE]) for i in range(0, OTHERS, AT_ONCE)]
+    return np.concatenate([np.asarray(part) for part in parts])

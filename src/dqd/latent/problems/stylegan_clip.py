@@ -10,7 +10,7 @@ measures are the L of the other prompts, on [0, 6]. `docs/how-to/stylegan-and-cl
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +44,7 @@ PROMPTS = {  # letter by letter as in the authors' code, typing error included
 }
 SPACES = ("w", "z", "w+", "p", "sphere")
 GENERATOR_FILE, CLIP_FILE = "generator.safetensors", "clip.safetensors"
-GENERATORS = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
+LOADERS: dict[str, Callable[[Path, str], Generator]] = {"stylegan1": stylegan.load, "stylegan2": stylegan2.load}
 DTYPES = ("float32", "bfloat16", "float16")
 
 RANGE = (0.0, 6.0)  # of a measure
@@ -113,7 +113,7 @@ def load(directory: str | os.PathLike[str], dtype: str) -> tuple[Generator, clip
     path = directory / GENERATOR_FILE
     kind = files.metadata(path).get("kind", "stylegan1")
     return (
-        known("kind of generator", kind, GENERATORS)(path, dtype),
+        known("kind of generator", kind, LOADERS)(path, dtype),
         clip_weights.load(directory / CLIP_FILE, dtype),
         Tokenizer.load(directory),
     )

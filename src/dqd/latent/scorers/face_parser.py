@@ -15,11 +15,13 @@ from jax import Array
 from dqd.latent.generators.layers import area_means, convolution, convolution_shapes, linear_weights, resample
 from dqd.types import pytree, static
 
-CLASSES, GLASSES, HAIR, HAT = 19, 6, 17, 18
+CLASSES, BACKGROUND, SKIN, GLASSES, HAIR, HAT = 19, 0, 1, 6, 17, 18
 MEANS, DEVIATIONS = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, RGB in 0..1
 PIXELS = 256  # the frame is shrunk to this; smaller ones lose glasses
 MASK = 64  # masks and colours are compared at this size
 LEAST_HAIR = 0.01  # of the frame: below it, the colour of hair fades to zero
+CONTROLS = {"hair-to-skin": SKIN, "hair-to-background": BACKGROUND}  # what the colour of hair is compared with
+DARKEST = 0.005  # added to every channel, so that black has a colour, too
 LUMINANCE = (0.299, 0.587, 0.114)
 COPPER = (0.60, 0.28, 0.15)  # the red of hair; more red than that is paint
 STAGES = ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))  # in, out, stride
@@ -117,7 +119,9 @@ class FaceParser:
     """Amounts in percent of the frame, colours of hair in percent of full scale; one forward pass for all of them."""
 
     weights: Weights
-    names: tuple[str, ...] = static(default=("hair-area", "hair-redness", "hair-darkness", "glasses", "hat"))
+    names: tuple[str, ...] = static(
+        default=("hair-area", "hair-redness", "hair-darkness", "glasses", "hat", "hair-to-skin", "hair-to-background")
+    )
     dtype: str = static(default="float32")
 
     def scores(self, images: Array) -> Array:
@@ -129,19 +133,34 @@ class FaceParser:
 
 
 def _framed(images: Array, pixels: int) -> Array:
-    means = area_means(images.shape[-1], pixels)
-    return images if images.shape[-1] == pixels else resample(images, means, means)
+    height, width = images.shape[2:]
+    if (height, width) == (pixels, pixels):
+        return images
+    return resample(images, area_means(height, pixels), area_means(width, pixels))
 
 
 def _score(name: str, parts: Array, colours: Array) -> Array:
     areas = {"hair-area": HAIR, "glasses": GLASSES, "hat": HAT}
     if name in areas:
         return 100 * jnp.mean(parts[:, areas[name]], axis=(1, 2))
-    hair = parts[:, HAIR]
-    area = jnp.mean(hair, axis=(1, 2))
-    colour = jnp.mean(hair[:, None] * colours, axis=(2, 3)) / (area[:, None] + 1e-6)  # (b, 3), the mean over the hair
+    area, colour = _coloured(parts[:, HAIR], colours)
+    if name in CONTROLS:
+        there, beside = _coloured(parts[:, CONTROLS[name]], colours)
+        redder = _redness(colour) - _redness(beside)
+        return 100 * redder * (area / (area + LEAST_HAIR)) * (there / (there + LEAST_HAIR))
     if name == "hair-redness":
         nearness = 1 - jnp.sqrt(jnp.sum((colour - jnp.asarray(COPPER)) ** 2, axis=1) + 1e-6)
     else:
         nearness = 1 - colour @ jnp.asarray(LUMINANCE)
     return 100 * nearness * area / (area + LEAST_HAIR)  # fades to zero where there is hardly any hair
+
+
+def _coloured(mask: Array, colours: Array) -> tuple[Array, Array]:
+    """The share of the frame that a part takes, (b,), and its mean colour, (b, 3)."""
+    area = jnp.mean(mask, axis=(1, 2))
+    return area, jnp.mean(mask[:, None] * colours, axis=(2, 3)) / (area[:, None] + 1e-6)
+
+
+def _redness(colour: Array) -> Array:
+    """log(red / green). Another light adds the same to all parts of a picture, so a difference is free of it."""
+    return jnp.log((colour[:, 0] + DARKEST) / (colour[:, 1] + DARKEST))

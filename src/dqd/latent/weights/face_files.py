@@ -52,6 +52,11 @@ def about(target: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def there(name: str, source: Path | None = None) -> bool:
+    """Whether a network was fetched."""
+    return ((source or folder()) / f"{name}.safetensors").is_file()
+
+
 def read(name: str, shapes: files.Shapes, source: Path | None = None) -> dict[str, Any]:
     """The arrays of one network, float32, nested by the dots of their names; every one of them as expected."""
     path = (source or folder()) / f"{name}.safetensors"

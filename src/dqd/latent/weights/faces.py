@@ -10,6 +10,7 @@ from dqd.latent.weights.readers import Arrays
 
 EPSILON = 1e-5  # of PyTorch's batch normalisation
 LEVELS = 7
+FACERES_BLOCKS = 13
 
 # MobileStyleGAN -------------------------------------------------------------------------------------------------------
 
@@ -99,6 +100,28 @@ def parser(arrays: Arrays) -> Arrays:
         "out.classes": "conv_out.conv_out",
     }.items():
         ours |= _folded(arrays, name, theirs, None)
+    return ours
+
+
+# The second age network -----------------------------------------------------------------------------------------------
+
+
+def faceres(arrays: Arrays) -> Arrays:
+    """Our names; the factors of normalisations go into the depthwise kernels."""
+    ours = {
+        "stem.weight": arrays["conv1/convolution/merged_input"],
+        "stem.bias": arrays["conv1_bn/batchnorm_1/sub"],
+    }
+    for i in range(FACERES_BLOCKS):
+        kernel, norm = arrays[f"conv_dw_{i + 1}/depthwise_kernel"], f"conv_dw_{i + 1}_bn/batchnorm_1"
+        ours |= {
+            f"blocks.{i}.depthwise": kernel[..., 0].transpose(2, 0, 1) * arrays[f"{norm}/mul"][:, None, None],
+            f"blocks.{i}.shift": arrays[f"{norm}/sub"],
+            f"blocks.{i}.pointwise": arrays[f"conv_pw_{i + 1}/convolution/merged_input"][0, 0].T,
+            f"blocks.{i}.bias": arrays[f"conv_pw_{i + 1}_bn/batchnorm_1/sub"],
+        }
+    for name, theirs in (("features", "feats"), ("age", "age_pred")):
+        ours |= {f"{name}.weight": arrays[f"{theirs}/kernel"], f"{name}.bias": arrays[f"{theirs}/bias"]}
     return ours
 
 

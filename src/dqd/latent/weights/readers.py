@@ -1,4 +1,4 @@
-"""Arrays out of other people's model files: OpenVINO IR, ONNX and the older PyTorch checkpoints.
+"""Arrays out of other people's model files: OpenVINO IR, ONNX, TensorFlow.js and the older PyTorch checkpoints.
 
 Nothing of theirs is run. A PyTorch checkpoint is a pickle; its few opcodes that describe tensors are interpreted here
 as plain data, and any other one is refused. No JAX.
@@ -7,6 +7,7 @@ as plain data, and any other one is refused. No JAX.
 from __future__ import annotations
 
 import io
+import json
 import math
 import pickletools
 from collections.abc import Iterator
@@ -115,6 +116,27 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
     raise ValueError("ONNX: the file is cut short")
+
+
+# TensorFlow.js: one array after the other -----------------------------------------------------------------------------
+
+TFJS_TYPES = {"float32": np.float32, "float16": np.float16, "int32": np.int32}
+
+
+def read_tfjs(graph: bytes, weights: bytes) -> Arrays:
+    """The weights of a graph of TensorFlow.js by their names; those in half precision as float32."""
+    arrays, at = {}, 0
+    for entry in json.loads(graph)["weightsManifest"][0]["weights"]:
+        kind = entry.get("quantization", {}).get("dtype") or entry["dtype"]
+        if kind not in TFJS_TYPES:
+            raise ValueError(f"TensorFlow.js: {entry['name']} is of type {kind!r}, known are {', '.join(TFJS_TYPES)}")
+        dtype, count = np.dtype(TFJS_TYPES[kind]), math.prod(entry["shape"])
+        if at + count * dtype.itemsize > len(weights):
+            raise ValueError("TensorFlow.js: the file of weights is cut short")
+        array = np.frombuffer(weights, dtype, count, at).reshape(entry["shape"])
+        arrays[entry["name"]] = array.astype(np.float32) if dtype == np.float16 else array
+        at += count * dtype.itemsize
+    return arrays
 
 
 # PyTorch before its zip format: five pickles, then the bytes of every storage -----------------------------------------
