@@ -45,7 +45,8 @@ class Scales:
         """Asks for evaluations until all is chosen."""
         cells = searched if isinstance(searched, Tessellation) else _cells(searched)
         bounds = self.search.bounds
-        survey = Survey.of(np.asarray(x0), cells, bounds)
+        offset = 0.0 if isinstance(searched, Tessellation) else searched.offset
+        survey = Survey.of(np.asarray(x0), cells, bounds, offset)
         chosen: dict[str, float] = {}
         for name in self.names:
             along = "solutions" if name == INITIAL else cast("Along", name)
