@@ -3,8 +3,7 @@
 Tests run in float32, as the library does by default. Those marked `x64` (`pytestmark = pytest.mark.x64` for a whole
 file) run in float64, where numbers are compared with trusted references. Programs are compiled without the
 optimisations of LLVM, which take longest, also by the processes that a test starts; those of tests marked `optimised`,
-which run for long, are compiled with them. On CPUs XLA's older way to write kernels is taken: it needs a third of the
-time, and what it makes runs a little slower.
+which run for long, are compiled with them.
 """
 
 import atexit
@@ -22,7 +21,6 @@ from hypothesis import settings
 IN_CI = bool(os.environ.get("CI"))
 
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"  # for processes that tests start
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false".strip()
 
 # Programs are compiled once for all files, workers and processes of a test run, and for no other run.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:

@@ -81,12 +81,12 @@ def test_noise_is_not_taken_for_steps(cells, seed):
 
 def test_random_steps_do_not_cost_more_than_a_tenth_of_the_objective():
     def evaluate(ask):
-        return Evaluation(5 - 2 * np.mean(ask.solutions**2, axis=1), 1e-3 * ask.solutions[:, :2])
+        return Evaluation(5 - 2 * np.mean(ask.solutions**2, axis=1), 0.05 * ask.solutions[:, :2])
 
     sigma = lead(Survey(np.zeros(400), GRID, offset=1.0).sigma("solutions"), evaluate)
     assert sigma == pytest.approx((LOSS * 4 / 2) ** 0.5, rel=0.2)  # where 2 sigma^2 is a tenth of 5 - 1
     free = lead(Survey(np.zeros(400), GRID, offset=5.0).sigma("solutions"), evaluate)  # nothing to lose
-    assert free == pytest.approx(0.02 * CELLS["solutions"] * 1e3, rel=0.3)
+    assert free == pytest.approx(0.02 * CELLS["solutions"] / 0.05, rel=0.3)
 
 
 def test_some_dozens_of_evaluations_are_enough():

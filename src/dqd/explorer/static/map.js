@@ -231,7 +231,7 @@ export class MapView {
     context.textAlign = "center";
     const [u0, v0] = this.camera.toMap(left, top + height);
     const [u1, v1] = this.camera.toMap(left + width, top);
-    for (const value of this.marks(0, toX(u0), toX(u1), width / 90)) {
+    for (const value of this.ticks(0, toX(u0), toX(u1), width / 90)) {
       const [x] = this.camera.toScreen(((value - lowX) / (highX - lowX)) * columns, 0);
       context.fillText(this.word(0, value), x, top + height + 16, 86);
       context.fillRect(x - 0.5, top + height, 1, 4);
@@ -239,7 +239,7 @@ export class MapView {
     context.fillText(this.labels[0], left + width / 2, top + height + 36, width);
     if (rows === 1) return;
     context.textAlign = "right";
-    for (const value of this.marks(1, toY(v0), toY(v1), height / 70)) {
+    for (const value of this.ticks(1, toY(v0), toY(v1), height / 70)) {
       const [, y] = this.camera.toScreen(0, ((value - lowY) / (highY - lowY)) * rows);
       context.fillText(this.word(1, value), left - 7, y + 4, left - 24);
       context.fillRect(left - 4, y - 0.5, 4, 1);
@@ -253,7 +253,7 @@ export class MapView {
   }
 
   // Where an axis is marked, and with what.
-  marks(axis, low, high, most) {
+  ticks(axis, low, high, most) {
     const names = this.names[axis] ?? [];
     return names.length ? [...names.keys()].filter((i) => low <= i && i <= high) : ticks(low, high, most);
   }
