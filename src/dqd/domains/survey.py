@@ -35,10 +35,8 @@ CELLS: dict[Along, float] = {  # what benchmarks/sigma.py found to fit
     "signs of gradients": 20.0,
 }
 SHARE = 0.25  # of the cells along a measure: no step need cross more, but always one
-LOSS, LEAST = (
-    0.1,
-    0.5,
-)  # of what the objective of x0 lies above an offset: no step need cost more; but cross LEAST cells
+LOSS = 0.1  # of what the objective of x0 lies above an offset: no step need cost more
+LEAST = 0.5  # cells that it crosses all the same
 SAMPLES = 8  # steps from one point
 ROUNDS = 12  # points at most
 FITTING = 4  # points whose steps had about the right size; then it is known

@@ -23,6 +23,7 @@ from dqd.emitters.ranges import extent
 from dqd.types import AddResult, how_many
 
 Ranking = Literal["improvement", "imp", "2imp", "obj", "2obj", "rd", "2rd"]
+APART = 2**31  # what splitting a key gives is folding in 0, 1, ...: this is none of them
 # By what candidates are ranked, and whether new ones come first, then improvements; None: as the archive has it.
 RULES: dict[str, tuple[str, bool | None]] = {
     "improvement": ("value", None),
@@ -55,7 +56,7 @@ def no_direction(ranking: Ranking, k: int, dtype: jnp.dtype) -> Array | None:
 def drawn_direction(ranking: Ranking, key: Array, k: int) -> dict[str, Array]:
     """What a direction would be drawn from, by its name; nothing where none is needed."""
     needed = RULES[ranking][0] == "direction"
-    return {"direction": jax.random.normal(jax.random.fold_in(key, 0), (k,))} if needed else {}
+    return {"direction": jax.random.normal(jax.random.fold_in(key, APART), (k,))} if needed else {}
 
 
 def rank(

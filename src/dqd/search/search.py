@@ -18,6 +18,7 @@ import numpy as np
 from jax import Array
 
 from dqd.archives.archive import Archive
+from dqd.archives.competition import can_enter
 from dqd.archives.metrics import Standing
 from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
@@ -271,7 +272,7 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
     """A batch has been judged; of points, only those that were wanted count."""
     finite, tally = result.cell < state.archive.num_cells, state.tally
     if points is not None and points.known is not None:
-        finite = finite | (points.known & jnp.isfinite(evaluation.objective))
+        finite = finite | can_enter(evaluation.objective, evaluation.measures, points.known)
     none = jnp.zeros_like(finite)
     wanted = ~none if points is None else points.mask
     gradients = lost = infeasible = none

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 import pytest
 
-from dqd.latent.weights import text_image, torchscript
+from dqd.latent.weights import text_image
 from dqd.latent.weights.convert import convert
-from dqd.safe import UnreadableError
+from dqd.safe import UnreadableError, torchscript
 
 torch = pytest.importorskip("torch", reason="checkpoints need PyTorch: pip install 'dqd[test]'")
 from latent import checkpoints, openai_port  # noqa: E402

@@ -40,7 +40,7 @@ class Unigram:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Unigram:
         """From a table, or a directory that holds one."""
-        return Unigram(*read_table(find_table(path)))
+        return Unigram(*read_pieces(find_table(path)))
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -94,7 +94,7 @@ def find_table(path: str | os.PathLike[str]) -> Path:
     return table
 
 
-def read_table(path: Path) -> tuple[list[Piece], int]:
+def read_pieces(path: Path) -> tuple[list[Piece], int]:
     """Pieces in order, and the number of the unknown one."""
     match load_json(path, LARGEST_TABLE):
         case {"model": {"type": "Unigram", "vocab": [*rows], "unk_id": int(unknown)}}:

@@ -26,7 +26,7 @@ from dqd.latent.generators import stylegan, stylegan2
 from dqd.latent.problems.stylegan_clip import GENERATOR_FILE
 from dqd.latent.scorers.clip import ACTIVATIONS
 from dqd.latent.scorers.tokenizer import find_merges, read_merges
-from dqd.latent.scorers.unigram import TABLE, find_table, read_table
+from dqd.latent.scorers.unigram import TABLE, find_table, read_pieces
 from dqd.latent.weights import (
     clip_weights,
     files,
@@ -35,9 +35,8 @@ from dqd.latent.weights import (
     siglip_weights,
     text_image,
     torch_child,
-    torchscript,
 )
-from dqd.safe import MAX_BYTES, load_json, load_safetensors
+from dqd.safe import MAX_BYTES, load_json, load_safetensors, torchscript
 from dqd.safe.files import opened
 
 MERGES_FILE = "merges.txt"
@@ -165,7 +164,7 @@ def _convert_clip(tensors: files.Tensors, checkpoint: Path, to: Path) -> list[Pa
 
 def _convert_siglip(tensors: files.Tensors, checkpoint: Path, to: Path) -> list[Path]:
     """The bias of its log-odds is left out, and of the tokenizer all but the pieces."""
-    pieces, unknown = read_table(find_table(checkpoint.parent))
+    pieces, unknown = read_pieces(find_table(checkpoint.parent))
     target, table = _free(to / text_image.FILE), _free(to / TABLE)
     kept = {name: array for name, array in tensors.items() if not name.endswith(siglip_weights.LEFT_OUT)}
     described = _as_hugging_face(checkpoint.parent, siglip_weights.ACTIVATION, usual_heads=siglip_weights.HEADS)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dqd.safe import UnreadableError
+from dqd.safe.files import UnreadableError
 
 KINDS = {
     "FloatStorage": np.float32,
