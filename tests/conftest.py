@@ -3,7 +3,8 @@
 Tests run in float32, as the library does by default. Those marked `x64` (`pytestmark = pytest.mark.x64` for a whole
 file) run in float64, where numbers are compared with trusted references. Programs are compiled without the
 optimisations of LLVM, which take longest, also by the processes that a test starts; those of tests marked `optimised`,
-which run for long, are compiled with them.
+which run for long, are compiled with them. `make test` has the others compiled by XLA's older emitter as well, which is
+quicker still but rounds the same numbers differently in different programs; not those marked `exact`.
 """
 
 import atexit
@@ -40,6 +41,7 @@ settings.load_profile("dqd")
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "x64: runs in float64")
     config.addinivalue_line("markers", "optimised: programs are compiled slowly and run quickly")
+    config.addinivalue_line("markers", "exact: two programs must agree to the bit, as XLA compiles them by itself")
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -30,7 +30,7 @@ from dqd.inputs.arrays import to_numpy
 from dqd.storage.lock import LockedError
 from dqd.types import Points, Proposal, pytree
 
-pytestmark = pytest.mark.x64
+pytestmark = [pytest.mark.x64, pytest.mark.exact]
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 
 

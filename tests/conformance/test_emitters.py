@@ -24,7 +24,8 @@ FEW = ("cma_mega",)
 
 def row(name, check):
     long = name not in (FEW if check is check_not_compiled else EMITTERS if check is check_ask_tell else KINDS)
-    return pytest.param(EMITTERS[name], check, id=f"{name}-{check.__name__}", marks=[pytest.mark.long] if long else [])
+    marks = [pytest.mark.long] * long + [pytest.mark.exact] * (check is check_ask_tell)
+    return pytest.param(EMITTERS[name], check, id=f"{name}-{check.__name__}", marks=marks)
 
 
 @pytest.mark.parametrize(("make", "check"), [row(name, check) for name in EMITTERS for check in CHECKS])

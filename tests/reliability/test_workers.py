@@ -112,6 +112,7 @@ def test_gradients_travel_too(client):
     assert_same(run(evaluators.Sphere(), client, emitter=emitter), serial)
 
 
+@pytest.mark.exact
 def test_a_domain_is_evaluated_by_other_processes(client):
     domain, emitter = dqd.Arm(evaluators.N), dqd.cma_mega(0.5, batch_size=10)
     options = {"emitter": emitter, "grid": domain.grid(12)}  # here and there compiled alike: without optimisations

@@ -10,6 +10,8 @@ import pytest
 
 import dqd
 
+pytestmark = pytest.mark.exact
+
 
 @pytest.fixture(scope="module")
 def answer():

@@ -10,6 +10,8 @@ import pytest
 
 import dqd
 
+pytestmark = pytest.mark.exact
+
 MODULES = [
     module.name for module in pkgutil.walk_packages(dqd.__path__, "dqd.") if not module.name.endswith("__main__")
 ]
