@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 
 class WandB:
@@ -15,7 +15,7 @@ class WandB:
         options: all others go to `wandb.init`, such as `dir`, `name` or `group`.
     """
 
-    def __init__(self, project: str = "dqd", mode: str = "offline", **options: Any) -> None:
+    def __init__(self, project: str = "dqd", mode: Literal["offline", "online", "disabled"] = "offline", **options: Any) -> None:
         import wandb
 
         self.run = wandb.init(project=project, mode=mode, **options)
