@@ -11,11 +11,13 @@ class WandB:
 
     Args:
         project: its name.
-        mode: "offline" writes below `dir`, for `wandb sync` later; "online" sends at once.
+        mode: "offline" writes below `dir`, for `wandb sync` later; "online" sends at once; "disabled" does nothing.
         options: all others go to `wandb.init`, such as `dir`, `name` or `group`.
     """
 
-    def __init__(self, project: str = "dqd", mode: Literal["offline", "online", "disabled"] = "offline", **options: Any) -> None:
+    def __init__(
+        self, project: str = "dqd", mode: Literal["offline", "online", "disabled"] = "offline", **options: Any
+    ) -> None:
         import wandb
 
         self.run = wandb.init(project=project, mode=mode, **options)
