@@ -56,11 +56,12 @@ def wandb_records(data):
 
 @pytest.mark.filterwarnings("error:callbacks:UserWarning")
 def test_wandb_offline(tmp_path, monkeypatch):
-    needs("wandb")
+    wandb = needs("wandb")
     monkeypatch.setenv("WANDB_SILENT", "true")
     from wandb.proto.wandb_internal_pb2 import Record
 
     result = run(dqd.loggers.WandB(project="dqd-test", dir=str(tmp_path)))
+    wandb.teardown()  # its own process writes the file, and may still do so when a run has ended
     (file,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     rows, configs = [], []
     for data in wandb_records(file.read_bytes()):
