@@ -78,7 +78,7 @@ def check_batches(examples, first=0):
 
 
 def test_batches_with_bad_numbers():
-    assert check_batches(1_000) >= 1_000
+    assert check_batches(400) >= 400
 
 
 @pytest.mark.long
