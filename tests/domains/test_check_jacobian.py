@@ -153,7 +153,9 @@ def test_an_error_in_a_coordinate_that_was_not_sampled_is_seen_along_random_dire
     with jax.enable_x64(x64):
         evaluator = Compiled(Arm(1000))
         for column in (0, 200, 400, 600, 800):
-            evaluator.spoil = lambda jacobian, column=column: changed(jacobian, [0, column], -20 * jacobian[:, 0, column])
+            evaluator.spoil = lambda jacobian, column=column: changed(
+                jacobian, [0, column], -20 * jacobian[:, 0, column]
+            )
             assert "row 0 (the objective) is wrong along" in str(check_jacobian(evaluator, normal(1000), step=1e-2))
 
 
@@ -267,7 +269,9 @@ def test_a_batch_of_points_is_checked_at_each():
     evaluator = Compiled(Arm(6))
     points = jnp.stack([normal(6, seed=seed) for seed in range(3)])
     assert check_jacobian(evaluator, points)
-    evaluator.spoil = lambda jacobian: jacobian + 3.0 * (np.indices(jacobian.shape).T == [2, 1, 4]).all(-1).T  # the third
+    evaluator.spoil = lambda jacobian: (
+        jacobian + 3.0 * (np.indices(jacobian.shape).T == [2, 1, 4]).all(-1).T
+    )  # the third
     assert "row 1 (measure 0) is wrong along coordinate 4" in str(check_jacobian(evaluator, points))
 
 
