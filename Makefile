@@ -12,7 +12,7 @@ demo: $(VENV)/.demo
 # Most tests have their programs compiled in the way that is quickest. Those marked `exact` compare bits of two programs.
 WHOLE := --xla_cpu_parallel_codegen_split_count=1
 QUICK := --xla_cpu_use_fusion_emitters=false $(WHOLE)
-EXACT = $(shell grep -rl --include='test_*.py' mark.exact tests)
+EXACT = $(shell grep -rlw --include='test_*.py' mark.exact tests)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --max-worker-restart 0 \
 	-o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 test: lint

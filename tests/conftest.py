@@ -47,6 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exact: two programs must agree to the bit, as XLA compiles them by itself")
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector of garbage need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     """What could not be tested for want of a browser is said, not passed over."""
     left_out = [report for report in terminalreporter.stats.get("skipped", []) if "no browser" in str(report.longrepr)]
