@@ -361,8 +361,8 @@ def test_any_optax_optimiser_moves_theta_and_forgets_at_a_restart():
     [
         (optax.constant_schedule(0.3), None, {}),
         (optax.linear_schedule(0.3, 0.3, 10), optax.adam, {"b1": 0.8}),
-        (0.3, optax.sgd, {"momentum": 0.8, "nesterov": True}),
-        (0.3, optax.rmsprop, {"centered": True}),
+        pytest.param(0.3, optax.sgd, {"momentum": 0.8, "nesterov": True}, marks=pytest.mark.long),
+        pytest.param(0.3, optax.rmsprop, {"centered": True}, marks=pytest.mark.long),
         (0.3, optax.adam, {"mu_dtype": "bfloat16"}),
     ],
 )
@@ -393,7 +393,7 @@ def test_an_iteration_without_progress_leaves_theta_at_an_elite_not_at_the_origi
     assert result.restart_reasons["no change in the archive"] + result.restart_reasons["flat values"] == 3
 
 
-@pytest.mark.parametrize("far", [1e12, 3e38])
+@pytest.mark.parametrize("far", [pytest.param(1e12, marks=pytest.mark.long), 3e38])
 def test_a_huge_measure_lands_in_the_top_border_cell(far):
     grid = dqd.Grid([0, 0], [1, 1], [5, 5])
     with pytest.warns(UserWarning, match="outside the grid"):

@@ -68,7 +68,7 @@ def undisturbed(dqd, tmp_path_factory) -> dict[str, str]:
     return digests(folder)
 
 
-@pytest.mark.parametrize(("kills", "per_run"), [(3, 3), pytest.param(200, 5, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("kills", "per_run"), [(2, 2), pytest.param(200, 5, marks=pytest.mark.long)])
 def test_a_killed_run_ends_as_the_undisturbed_one(dqd, undisturbed, tmp_path, kills, per_run):
     moments, killed = random.Random(kills), 0
     for number in range(kills // per_run):
@@ -112,7 +112,7 @@ def stopped_by(dqd: Dqd, folder: Path, printed: str, told: str, number: signal.S
 @pytest.mark.parametrize(
     "cases",
     [
-        [("| tee", CTRL_C), ("| head", SYSTEM), ("2>/dev/full", CTRL_C), (">&- 2>&-", SYSTEM)],
+        [("| head", CTRL_C), (">&- 2>&-", SYSTEM)],
         pytest.param(list(itertools.product(PRINTED, [CTRL_C, SYSTEM])), marks=pytest.mark.long),
         pytest.param(list(itertools.product(PRINTED, OTHERS)), marks=pytest.mark.long),
     ],
