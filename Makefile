@@ -10,11 +10,14 @@ demo: $(VENV)/.demo
 
 # A worker that crashes, or a test of more than 20 minutes, ends the run at once instead of holding it up for ever.
 # Most tests have their programs compiled in the way that is quickest. Those marked `exact` compare bits of two programs.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 \
+WHOLE := --xla_cpu_parallel_codegen_split_count=1
+QUICK := --xla_cpu_use_fusion_emitters=false $(WHOLE)
+EXACT = $(shell grep -rlw --include='test_*.py' mark.exact tests)
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --max-worker-restart 0 \
 	-o faulthandler_timeout=1200 -o faulthandler_exit_on_timeout=true
 test: lint
-	XLA_FLAGS=--xla_cpu_use_fusion_emitters=false $(PYTEST) -m "not long and not exact"
-	$(PYTEST) -m "exact and not long"
+	XLA_FLAGS="$(QUICK)" $(PYTEST) -m "not long and not exact"
+	XLA_FLAGS="$(WHOLE)" $(PYTEST) -m "exact and not long" $(EXACT)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """A search of milliseconds, for tests of what goes on around it."""
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -7,6 +8,24 @@ import dqd
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 MEGA = dqd.cma_mega(0.5, batch_size=9)
+
+
+class Jitted:
+    """The methods of an emitter as programs: op by op, every shape of every operation is compiled for itself."""
+
+    def __init__(self, emitter):
+        self._emitter = emitter
+
+    def __getattr__(self, name):
+        method = getattr(type(self._emitter), name, None)
+        if not callable(method):
+            return getattr(self._emitter, name)
+
+        def call(*arguments):
+            sizes = [place for place, value in enumerate(arguments, 1) if isinstance(value, int)]
+            return jax.jit(method, static_argnums=sizes)(self._emitter, *arguments)
+
+        return call
 
 
 def mostly_long(cases, *quick):

@@ -30,13 +30,14 @@ from dqd.inputs.arrays import to_numpy
 from dqd.storage.lock import LockedError
 from dqd.types import Points, Proposal, pytree
 
-pytestmark = [pytest.mark.x64, pytest.mark.exact]
+pytestmark = pytest.mark.x64
 GRID = PROBLEMS[SPHERE].grid(RESOLUTION)
 
 
 # The compiled runner's equal ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize(
     ("domain", "emitter"),
     [

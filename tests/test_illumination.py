@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from small import GRID, score
+from small import GRID, Jitted, score
 from small import illuminate as run
 
 import dqd
@@ -310,27 +310,22 @@ def test_omg_mega_never_descends_the_objective():
 @pytest.mark.parametrize("keep", [True, False])
 def test_adam_is_the_authors_and_its_step_counter_survives_a_restart_if_so_set(keep):
     """theta += a M / (sqrt(V) + eps), a = eta sqrt(1 - b2^t) / (1 - b1^t); a restart zeroes M, V and maybe t."""
-    emitter = dqd.cma_mega_adam(0.1, 0.05, batch_size=7, keep_step_count=keep)
-    archive = Archive.empty(GRID, 4)
-    state = emitter.init(jnp.arange(4.0), k=2, bounds=None)
-    archive, _ = archive.add(jnp.ones((1, 4)), Evaluation(jnp.ones(1), jnp.zeros((1, 2))))
+    emitter = Jitted(dqd.cma_mega_adam(0.1, 0.05, batch_size=7, keep_step_count=keep))
+    strategy_tell, archive = Jitted(emitter.strategy).tell, Archive.empty(GRID, 4)
+    state = emitter.init(np.arange(4.0), 2, None)
+    archive, _ = jax.jit(Archive.add)(archive, np.ones((1, 4)), Evaluation(np.ones(1), np.zeros((1, 2))))
     theta, first, second, t = np.arange(4.0), 0.0, 0.0, 0
     for i in range(6):
         restart = i == 3
         noise = emitter.noise(jax.random.key(i), 4, 2)
-        jacobian = jax.random.normal(jax.random.key(10 + i), (1, 3, 4))
-        points = Points(state.theta[None], jnp.ones(1, bool))
-        state, proposal = emitter.ask(
-            state, archive, points, Evaluation(jnp.ones(1), jnp.zeros((1, 2)), jacobian), noise
-        )
-        status = jnp.zeros(6, int) if restart else jnp.full(6, 1)
-        value = jnp.arange(6.0)
-        before = state
-        state = emitter.tell(
-            state, archive, proposal.drawn, AddResult(status, value, jnp.zeros(6, int), jnp.zeros(6, bool))
-        )
-        strategy = emitter.strategy.tell(before.strategy, proposal.drawn["coefficients"], jnp.arange(6)[::-1], 3)
-        direction = np.asarray(strategy.mean @ proposal.drawn["jacobian"])
+        jacobian = np.random.default_rng(i).normal(size=(1, 3, 4))
+        points = Points(np.asarray(state.theta)[None], np.ones(1, bool))
+        state, proposal = emitter.ask(state, archive, points, Evaluation(np.ones(1), np.zeros((1, 2)), jacobian), noise)
+        status, before = np.full(6, 0 if restart else 1), state
+        result = AddResult(status, np.arange(6.0), np.zeros(6, int), np.zeros(6, bool))
+        state = emitter.tell(state, archive, proposal.drawn, result)
+        strategy = strategy_tell(before.strategy, proposal.drawn["coefficients"], np.arange(6)[::-1], 3)
+        direction = np.asarray(strategy.mean) @ np.asarray(proposal.drawn["jacobian"])
         t += 1
         first, second = 0.9 * first + 0.1 * direction, 0.999 * second + 0.001 * direction**2
         theta = theta + 0.05 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * first / (np.sqrt(second) + 1e-8)
@@ -366,8 +361,8 @@ def test_any_optax_optimiser_moves_theta_and_forgets_at_a_restart():
     [
         (optax.constant_schedule(0.3), None, {}),
         (optax.linear_schedule(0.3, 0.3, 10), optax.adam, {"b1": 0.8}),
-        (0.3, optax.sgd, {"momentum": 0.8, "nesterov": True}),
-        (0.3, optax.rmsprop, {"centered": True}),
+        pytest.param(0.3, optax.sgd, {"momentum": 0.8, "nesterov": True}, marks=pytest.mark.long),
+        pytest.param(0.3, optax.rmsprop, {"centered": True}, marks=pytest.mark.long),
         (0.3, optax.adam, {"mu_dtype": "bfloat16"}),
     ],
 )
@@ -398,7 +393,7 @@ def test_an_iteration_without_progress_leaves_theta_at_an_elite_not_at_the_origi
     assert result.restart_reasons["no change in the archive"] + result.restart_reasons["flat values"] == 3
 
 
-@pytest.mark.parametrize("far", [1e12, 3e38])
+@pytest.mark.parametrize("far", [pytest.param(1e12, marks=pytest.mark.long), 3e38])
 def test_a_huge_measure_lands_in_the_top_border_cell(far):
     grid = dqd.Grid([0, 0], [1, 1], [5, 5])
     with pytest.warns(UserWarning, match="outside the grid"):

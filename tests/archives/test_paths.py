@@ -10,8 +10,6 @@ from conformance.table import quick_to_compile
 import dqd
 from dqd.figures import thumbnails
 
-pytestmark = pytest.mark.exact
-
 COMPETITIONS = {
     "dns": dqd.DNS(2, 30),
     "novelty": dqd.Novelty(2, 0.4, 40, neighbours=3, local_competition=True),

@@ -315,22 +315,23 @@ def test_a_run_may_have_cells_around_centroids_and_resume_knows_it(tmp_path: Pat
     assert "expected a whole number after the colon" in call(*CMA_MEGA, "--cells", "cvt", code=2).stderr
 
 
-def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_the_problem(tmp_path):
-    kinds = {
-        "dns:20": "DNS",
-        "novelty:0.5": "Novelty",
-        "unbounded:9": "UnboundedGrid",
-        "sliding:9": "SlidingBoundaries",
-    }
-    for kind, name in kinds.items():
-        out = tmp_path / name
-        found = shown(call(*CMA_MEGA, "--cells", kind, "--out", out, "--json", "-q").stdout)
-        saved = dqd.load(out)
-        assert isinstance(saved.tessellation, dqd.Grid)
-        assert saved.config["grid"]["type"] == name
-        assert found["qd_score"] == pytest.approx(saved.qd_score, rel=1e-5)
-        again = shown(call("resume", out, "--iterations", 21, "--json", "-q").stdout)
-        assert (again["iterations"], again["cells"]) == (21, kind)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("dns:20", "DNS"),
+        ("sliding:9", "SlidingBoundaries"),
+        pytest.param("novelty:0.5", "Novelty", marks=pytest.mark.long),
+        pytest.param("unbounded:9", "UnboundedGrid", marks=pytest.mark.long),
+    ],
+)
+def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_the_problem(tmp_path, kind, name):
+    found = shown(call(*CMA_MEGA, "--cells", kind, "--out", tmp_path / "run", "--json", "-q").stdout)
+    saved = dqd.load(tmp_path / "run")
+    assert isinstance(saved.tessellation, dqd.Grid)
+    assert saved.config["grid"]["type"] == name
+    assert found["qd_score"] == pytest.approx(saved.qd_score, rel=1e-5)
+    again = shown(call("resume", tmp_path / "run", "--iterations", 21, "--json", "-q").stdout)
+    assert (again["iterations"], again["cells"]) == (21, kind)
 
 
 def test_a_run_begins_with_the_elites_of_another_and_resume_knows_it(tmp_path: Path) -> None:

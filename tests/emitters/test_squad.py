@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small import Jitted
 
 import dqd
 from dqd.archives import Archive
@@ -23,15 +24,17 @@ def score(x):
 
 
 domain = FunctionDomain(score)
+evaluate_with_jacobian = jax.jit(domain.evaluate_with_jacobian)
 # Every member in every iteration, all of them neighbours.
-emitter = dqd.squad(0.01, 1.5, minimum=-2.0, scale=1.0, population=N, batch_size=2 * N, neighbours=N)
+plain = dqd.squad(0.01, 1.5, minimum=-2.0, scale=1.0, population=N, batch_size=2 * N, neighbours=N)
+emitter = Jitted(plain)
 
 
 def noise(seed):
     return emitter.noise(jax.random.key(seed), 3, 2)
 
 
-def round_of(state, seed, evaluate=domain.evaluate_with_jacobian):
+def round_of(state, seed, evaluate=evaluate_with_jacobian):
     drawn = noise(seed)
     points = emitter.points(state, ARCHIVE, drawn)
     return *emitter.ask(state, ARCHIVE, points, evaluate(points.solutions), drawn), points
@@ -39,7 +42,7 @@ def round_of(state, seed, evaluate=domain.evaluate_with_jacobian):
 
 def born():
     state, proposal, _ = round_of(emitter.init(jnp.array([0.5, 0.2, -0.1]), 2, None), 0)
-    evaluation, archive_says = domain.evaluate(proposal.solutions), jnp.zeros(N)
+    evaluation, archive_says = jax.jit(domain.evaluate)(proposal.solutions), np.zeros(N)
     result = AddResult(
         archive_says.astype(int), archive_says, archive_says.astype(int), archive_says.astype(bool),
         evaluation.objective, evaluation.measures,
@@ -62,31 +65,31 @@ def light(solutions):
 @pytest.mark.x64
 def test_its_direction_is_the_gradient_of_what_it_climbs():
     state = born()
-    members = jnp.array([4, 0, 5, 1, 2, 3])
-    evaluation = domain.evaluate_with_jacobian(state.population.solutions[members])
+    members = np.array([4, 0, 5, 1, 2, 3])
+    evaluation = evaluate_with_jacobian(state.population.solutions[members])
     found = emitter._gradient(state.population, members, ARCHIVE, evaluation)
-    expected = jax.grad(light)(state.population.solutions)[members]
+    expected = jax.jit(jax.grad(light))(state.population.solutions)[members]
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    alone = jax.vmap(jax.grad(lambda x: score(x)[0]))(state.population.solutions)[members]
+    alone = jax.jit(jax.vmap(jax.grad(lambda x: score(x)[0])))(state.population.solutions)[members]
     assert np.abs(expected - alone).max() > 0.1  # they really push each other
 
 
 @pytest.mark.x64
 def test_the_objective_is_weighed_as_it_is_stored():
-    state, members = born(), jnp.arange(N)
-    evaluation = domain.evaluate_with_jacobian(state.population.solutions)
+    state, members = born(), np.arange(N)
+    evaluation = evaluate_with_jacobian(state.population.solutions)
     raw = replace(evaluation, jacobian=evaluation.jacobian.at[:, 0].multiply(50.0))  # of an objective 50 times as large
-    found = replace(emitter, scale=0.02)._gradient(state.population, members, ARCHIVE, raw)
+    found = Jitted(replace(plain, scale=0.02))._gradient(state.population, members, ARCHIVE, raw)
     np.testing.assert_allclose(found, emitter._gradient(state.population, members, ARCHIVE, evaluation), rtol=1e-9)
 
 
 def test_every_member_is_moved_once_in_every_epoch_and_in_another_order():
-    some = replace(emitter, members=2)
+    some = Jitted(replace(plain, members=2))
     state, orders = some.init(jnp.zeros(3), 2, None), []
     for i in range(6):
         drawn = some.noise(jax.random.key(i), 3, 2)
         points = some.points(state, ARCHIVE, drawn)
-        state, proposal = some.ask(state, ARCHIVE, points, domain.evaluate_with_jacobian(points.solutions), drawn)
+        state, proposal = some.ask(state, ARCHIVE, points, evaluate_with_jacobian(points.solutions), drawn)
         orders += proposal.drawn["members"].tolist()
         state = replace(state, place=(state.place + 2) % N)
     assert sorted(orders[:N]) == sorted(orders[N:]) == list(range(N))
@@ -96,7 +99,7 @@ def test_every_member_is_moved_once_in_every_epoch_and_in_another_order():
 
 def test_a_member_whose_jacobian_is_not_finite_stays_where_it_is():
     def broken(solutions):
-        evaluation = domain.evaluate_with_jacobian(solutions)
+        evaluation = evaluate_with_jacobian(solutions)
         return replace(evaluation, jacobian=evaluation.jacobian.at[2].set(jnp.nan))
 
     state, proposal, points = round_of(born(), 1, broken)
@@ -140,4 +143,4 @@ def test_wrong_settings_are_refused_in_words(settings, words):
 def test_a_tessellation_without_ranges_is_refused_in_words():
     archive = replace(ARCHIVE, competition=replace(ARCHIVE.competition, tessellation=object()))
     with pytest.raises(TypeError, match="needs the range of every measure; object has no `lower`"):
-        emitter._met(born().population, jnp.arange(N), archive, jnp.zeros(N), jnp.zeros((N, 2)), jnp.ones(N, bool))
+        plain._met(born().population, np.arange(N), archive, np.zeros(N), np.zeros((N, 2)), np.ones(N, bool))

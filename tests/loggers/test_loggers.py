@@ -1,5 +1,7 @@
 """What a logger writes is read back by the readers of its own package."""
 
+import time
+
 import jax.numpy as jnp
 import pytest
 
@@ -47,6 +49,8 @@ def wandb_records(data):
         if room < 7 or kind == 0:
             position += room
             continue
+        if position + 7 + length > len(data):  # not all of it is there yet
+            return
         message += data[position + 7 : position + 7 + length]
         position += 7 + length
         if kind in (1, 4):  # whole, or the last piece
@@ -63,11 +67,12 @@ def test_wandb_offline(tmp_path, monkeypatch):
     result = run(dqd.loggers.WandB(project="dqd-test", dir=str(tmp_path)))
     wandb.teardown()  # its own process writes the file, and may still do so when a run has ended
     (file,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
-    rows, configs = [], []
-    for data in wandb_records(file.read_bytes()):
-        entry = Record.FromString(data)
-        rows += [{item.key or item.nested_key[0]: item.value_json for item in entry.history.item}]
-        configs += [item.key for item in entry.config.update]
+    deadline, rows, configs = time.monotonic() + 60, [], []
+    while not any(row.get("_step") == "20" for row in rows) and time.monotonic() < deadline:
+        time.sleep(0.1)  # wandb 0.31 writes on after it has said that it finished
+        entries = [Record.FromString(data) for data in wandb_records(file.read_bytes())]
+        rows = [{item.key or item.nested_key[0]: item.value_json for item in entry.history.item} for entry in entries]
+        configs = [item.key for entry in entries for item in entry.config.update]
     last = [row for row in rows if "coverage" in row][-1]
     assert float(last["coverage"]) == pytest.approx(result.coverage)
     assert set(last) >= METRICS

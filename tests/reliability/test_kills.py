@@ -135,9 +135,9 @@ def test_a_writer_whose_folder_was_removed_claims_no_checkpoint(tmp_path):
     assert not folder.exists()
 
 
-def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_path):
-    folder, readers, commits = tmp_path / "run", 8, 2000
-    reads = {}
+@pytest.mark.parametrize(("readers", "commits"), [(4, 500), pytest.param(8, 2000, marks=pytest.mark.long)])
+def test_readers_during_commits_see_whole_checkpoints_that_never_go_back(tmp_path, readers, commits):
+    folder, reads = tmp_path / "run", {}
     with Stage() as stage:
         stage.order("commit", folder, commits)
         assert stage.hear()[1:] == ("committed", 1)

@@ -78,7 +78,7 @@ def check_batches(examples, first=0):
 
 
 def test_batches_with_bad_numbers():
-    assert check_batches(1_000) >= 1_000
+    assert check_batches(400) >= 400
 
 
 @pytest.mark.long
@@ -150,7 +150,9 @@ def rounds(name, examples, count):
     return told
 
 
-@pytest.mark.parametrize("name", mostly_long(ALGORITHMS, *list(ALGORITHMS)[::3]))
+@pytest.mark.parametrize(
+    "name", mostly_long(ALGORITHMS, "cma-mega", "omg-mega", "cma-mae", "dms", "squad", "targeting")
+)
 def test_emitters_live_through_bad_numbers(name):
     assert rounds(name, examples=4, count=25) >= 100
 

@@ -12,13 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from small import mostly_long
 
 import dqd
 from dqd.runners.loop import Pace
 from dqd.storage import record
 from dqd.storage.writer import Writer
 
-SETUPS = 2  # in every test run; 300 with -m long
+QUICK = 1  # in every test run; all of SETUPS with -m long
+SETUPS = range(300)
 
 
 class CrashError(Exception):
@@ -110,12 +112,6 @@ def check(number, folder, monkeypatch) -> None:
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("number", range(SETUPS))
+@pytest.mark.parametrize("number", mostly_long(SETUPS, QUICK))
 def test_a_set_up_that_is_disturbed_ends_as_the_undisturbed_one(number, tmp_path, monkeypatch):
-    check(number, tmp_path, monkeypatch)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(SETUPS, 300))
-def test_300_set_ups_that_are_disturbed_end_as_the_undisturbed_ones(number, tmp_path, monkeypatch):
     check(number, tmp_path, monkeypatch)

@@ -288,7 +288,6 @@ def test_launches_are_as_long_as_signals_may_wait_and_recover_after_a_pause():
     assert lengths == [1, 16, 250, 250, 250, 4, 64, 250, 250]
 
 
-@pytest.mark.exact
 def test_a_launch_whose_length_is_part_of_the_program_changes_no_bit():
     """What a GPU runs, here on a CPU."""
     search, domain = Search(small.MEGA), FunctionDomain(score)

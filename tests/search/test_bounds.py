@@ -9,8 +9,6 @@ from conformance.table import EMITTERS
 
 import dqd
 
-pytestmark = pytest.mark.exact
-
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 LOWER = np.array([-1.0, -2.0, -np.inf, 0.0, -np.inf, -0.5])
 UPPER = np.array([2.0, 2.0, 0.5, np.inf, np.inf, 0.5])

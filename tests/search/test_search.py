@@ -38,7 +38,6 @@ def begin(search, x0=None, seed=0):
 noise, plus = jax.jit(Search.noise), jax.jit(lambda tally, *counts: tally.plus(*counts).carried())
 
 
-@pytest.mark.exact
 def test_a_step_is_its_four_half_steps_around_two_evaluations():
     search = Search(MEGA)
     state = begin(search)

@@ -6,7 +6,18 @@ import signal
 import jax
 import numpy as np
 import pytest
-from conformance.table import EMITTERS, SPHERE, asking, assert_same, copied, evaluate, play, problem, search
+from conformance.table import (
+    EMITTERS,
+    SPHERE,
+    asking,
+    assert_same,
+    copied,
+    evaluate,
+    evaluate_with_jacobian,
+    play,
+    problem,
+    search,
+)
 from small import mostly_long
 
 import dqd
@@ -35,7 +46,7 @@ def test_no_half_step_copies_the_archive(name):
             found += copies(programs.tell_initial, *state, solutions, evaluate(problem(SPHERE), solutions))
         else:
             noise, points = walk._drawn(walk.iteration), walk.ask_dqd()
-            told = problem(SPHERE).evaluate_with_jacobian(points.solutions) if walk.has_points else walk.nothing
+            told = evaluate_with_jacobian(problem(SPHERE), points.solutions) if walk.has_points else walk.nothing
             found += copies(programs.tell_dqd, *state, points, told, noise)
             found += copies(programs.ask_dqd, *state, noise)
             proposal = jax.eval_shape(programs.tell_dqd, *state, points, told, noise)[1]
@@ -62,7 +73,7 @@ def test_the_state_that_was_looked_at_stays_as_it_was():
 
 
 def evaluators():
-    return (lambda x: problem(SPHERE).evaluate_with_jacobian(x)), (lambda x: evaluate(problem(SPHERE), x))
+    return (lambda x: evaluate_with_jacobian(problem(SPHERE), x)), (lambda x: evaluate(problem(SPHERE), x))
 
 
 @pytest.mark.parametrize("name", ["cma_mega", "map_elites", "combine"])

@@ -10,11 +10,10 @@ import pytest
 
 import dqd
 
-pytestmark = pytest.mark.exact
-
 MODULES = [
     module.name for module in pkgutil.walk_packages(dqd.__path__, "dqd.") if not module.name.endswith("__main__")
 ]
+EXACT = ("dqd.latent.domain.LatentDomain",)  # whose printed figures depend on how programs are compiled
 NAMES = {"dqd": dqd, "jnp": jnp, "np": np}
 with_examples = [
     (name, example)
@@ -24,7 +23,11 @@ with_examples = [
 ]
 
 
-@pytest.mark.parametrize("example", [example for _, example in with_examples], ids=lambda example: example.name)
+def row(example):
+    return pytest.param(example, id=example.name, marks=[pytest.mark.exact] * (example.name in EXACT))
+
+
+@pytest.mark.parametrize("example", [row(example) for _, example in with_examples])
 def test_an_example_says_what_is_true(example):
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -14,10 +14,15 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
-def run(name: str, folder: Path) -> str:
+def run(name: str, folder: Path, iterations: int | None = None) -> str:
+    """With fewer iterations than it says, if given."""
     (path,) = (path for path in EXAMPLES if path.name.startswith(name))
+    program = path
+    if iterations:
+        program = folder / path.name
+        program.write_text(re.sub(r"\biterations=[0-9]+", f"iterations={iterations}", path.read_text()))
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    answer = subprocess.run([sys.executable, path], cwd=folder, env=environment, capture_output=True, text=True)
+    answer = subprocess.run([sys.executable, program], cwd=folder, env=environment, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout
 
@@ -65,13 +70,13 @@ def test_compare_algorithms(tmp_path: Path) -> None:
     importlib.util.find_spec("torch") is None, reason="PyTorch is not installed: pip install 'dqd[torch]'"
 )
 def test_pytorch(tmp_path: Path) -> None:
-    assert coverage(run("05", tmp_path)) > 40
+    assert coverage(run("05", tmp_path, iterations=100)) > 20
     assert_drawn(tmp_path / "pytorch.png")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_torch_generator(tmp_path: Path) -> None:
-    assert coverage(run("08", tmp_path)) > 15
+    assert coverage(run("08", tmp_path, iterations=30)) > 5
     assert_drawn(tmp_path / "digits_in_torch.png")
 
 
@@ -100,7 +105,7 @@ def test_the_readme_shows_the_first_example() -> None:
 
 
 def test_latent_map(tmp_path: Path) -> None:
-    assert coverage(run("06", tmp_path)) > 20
+    assert coverage(run("06", tmp_path, iterations=200)) > 10
     assert_drawn(tmp_path / "digits.png")
 
 

@@ -15,8 +15,6 @@ from dqd.archives.archive import Archive
 from dqd.cli import app
 from dqd.explorer import describe
 
-pytestmark = pytest.mark.exact
-
 FIELDS = {"energy": (), "forces": (3,)}
 N = 6
 ELITES = dqd.map_elites(0.5, batch_size=16, initial_population=0)

@@ -25,11 +25,13 @@ from dqd.archives.competition import (
     CellsLike,
     Competition,
     Verdict,
+    beside,
     called,
     can_enter,
     check_cells,
 )
 from dqd.archives.exact_sum import ExactSum
+from dqd.archives.field_rows import set_rows, shapes_of, unknown, written
 from dqd.archives.memory import check_room
 from dqd.archives.metrics import Metrics, Standing
 from dqd.archives.movable import Movable
@@ -125,10 +127,8 @@ class Archive(Archived):
             total=ExactSum.zero(dtype),
             best=jnp.array(-jnp.inf, dtype),
             qd_score_offset=float(qd_score_offset),
-            fields={name: jnp.full((cells, *shape), jnp.nan, dtype) for name, shape in fields.items()}
-            if fields
-            else None,
-            results=None if results is None else Archive.empty(_beside(results, measures), solution_size, **kept),
+            fields=unknown(cells, fields, dtype),
+            results=None if results is None else Archive.empty(beside(results, measures), solution_size, **kept),
         )
 
     @staticmethod
@@ -145,20 +145,20 @@ class Archive(Archived):
             saved.solutions.shape[1],
             qd_score_offset=saved.qd_score_offset,
             dtype=dtype,
-            fields={name: values.shape[1:] for name, values in saved.fields.items()},
+            fields=shapes_of(saved.fields),
         )
         objective = saved.objective.astype(dtype)
         return replace(
             archive,
-            solutions=_set(archive.solutions, cell, saved.solutions),
-            objective=_set(archive.objective, cell, objective),
-            measures=_set(archive.measures, cell, saved.measures),
+            solutions=set_rows(archive.solutions, cell, saved.solutions),
+            objective=set_rows(archive.objective, cell, objective),
+            measures=set_rows(archive.measures, cell, saved.measures),
             found=archive.found.at[cell].set(0 if saved.found is None else saved.found),
             occupied=archive.occupied.at[: len(cell)].set(cell),
             count=archive.count + len(cell),
             total=archive.total.add(jnp.asarray(objective)).add(jnp.full(len(cell), -saved.qd_score_offset, dtype)),
             best=jnp.asarray(saved.best, dtype),
-            fields=archive._fields_with(cell, saved.fields),
+            fields=written(archive.fields, cell, saved.fields),
         )
 
     def emptied(self, fields: Shapes | None = None) -> Archive:
@@ -200,7 +200,7 @@ class Archive(Archived):
     @property
     def field_shapes(self) -> dict[str, tuple[int, ...]]:
         """What is kept of every elite besides: names and shapes."""
-        return {name: values.shape[1:] for name, values in (self.fields or {}).items()}
+        return shapes_of(self.fields)
 
     @property
     def standing(self) -> Standing:
@@ -256,34 +256,24 @@ class Archive(Archived):
         archive = replace(
             self,
             competition=self.competition.after(verdict),
-            solutions=_set(self.solutions, row, solutions),
-            objective=_set(self.objective, row, evaluation.objective),
-            measures=_set(self.measures, row, evaluation.measures),
-            found=_set(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
-            occupied=_set(self.occupied, position, result.cell),
+            solutions=set_rows(self.solutions, row, solutions),
+            objective=set_rows(self.objective, row, evaluation.objective),
+            measures=set_rows(self.measures, row, evaluation.measures),
+            found=set_rows(self.found, row, jnp.full(row.shape, iteration, jnp.int32)),
+            occupied=set_rows(self.occupied, position, result.cell),
             count=self.count + jnp.sum((before + fresh)[-1:], dtype=jnp.int32),
             total=self.total.add(verdict.gains),
             best=jnp.maximum(self.best, verdict.best),
-            fields=self._fields_with(row, evaluation.fields or {}),
+            fields=written(self.fields, row, evaluation.fields or {}),
             results=None if self.results is None else self.results.add(solutions, evaluation, iteration, allowed)[0],
         )
         return archive, result
 
-    def _fields_with(self, row: Array | np.ndarray, told: Mapping[str, Any]) -> dict[str, Array] | None:
-        """The fields with rows replaced: by what was told, NaN where it was not."""
-        if self.fields is None:
-            return None
-        unknown = {name: jnp.full((len(row), *values.shape[1:]), jnp.nan) for name, values in self.fields.items()}
-        return {name: _set(values, row, {**unknown, **told}[name]) for name, values in self.fields.items()}
-
     def with_fields(self, fields: Mapping[str, np.ndarray]) -> Archive:
         """The same elites with more numbers kept of them: by name, (elites, ...) in the order of their cells."""
-        cells, dtype = np.flatnonzero(np.asarray(self.objective) > -np.inf), self.objective.dtype
-        added = {
-            name: _set(jnp.full((self.num_cells, *values.shape[1:]), jnp.nan, dtype), cells, np.asarray(values))
-            for name, values in fields.items()
-        }
-        return replace(self, fields={**(self.fields or {}), **added})
+        cells = np.flatnonzero(np.asarray(self.objective) > -np.inf)
+        empty = unknown(self.num_cells, shapes_of(fields), self.objective.dtype)
+        return replace(self, fields={**(self.fields or {}), **(written(empty, cells, fields) or {})})
 
     def _judge(self, objective: Array, measures: Array, mask: Array) -> Verdict:
         return self.competition.judge(self, objective, measures, can_enter(objective, measures, mask))
@@ -388,17 +378,3 @@ def _competition(cells: CellsLike) -> Competition:
     if isinstance(cells, Movable):
         return MovingCells(cells)
     return cells if isinstance(cells, Competition) else Cells(cells)
-
-
-def _beside(results: Any, measures: int) -> Any:
-    check_cells(results)
-    if results.num_measures != measures:
-        raise ValueError(
-            f"result_archive: expected cells for {measures} measures, as the search has, got {results.num_measures}"
-        )
-    return results
-
-
-def _set(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
-    # Rows are unique apart from the sentinel, which is out of range and dropped.
-    return field.at[row].set(values.astype(field.dtype), mode="drop")

@@ -111,6 +111,16 @@ def check_cells(thing: Any) -> None:
         check_tessellation(thing)
 
 
+def beside(results: CellsLike, measures: int) -> CellsLike:
+    """The cells of an archive beside a search's own, checked."""
+    check_cells(results)
+    if results.num_measures != measures:
+        raise ValueError(
+            f"result_archive: expected cells for {measures} measures, as the search has, got {results.num_measures}"
+        )
+    return results
+
+
 def check_pytree(thing: Any) -> None:
     if any(leaf is thing for leaf in jax.tree.leaves(thing)):
         raise TypeError(f"tessellation: the class {type(thing).__name__} needs the decorator @dqd.types.pytree")

@@ -203,7 +203,7 @@ def round_of(make: Make) -> tuple[Any, Archive, Any, Any]:
     evaluation = evaluate(problem(SPHERE), solutions)
     archive, result = jax.jit(Archive.add)(state.archive, solutions, evaluation)
     told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
-    return state.emitter, archive, proposal.drawn.unpacked(), told
+    return state.emitter, archive, *jax.tree.map(np.asarray, (proposal.drawn.unpacked(), told))
 
 
 @jax.jit
@@ -224,7 +224,7 @@ def permuted(emitter: Any, drawn: Any, result: Any, random: np.random.Generator)
         results = emitter._per_copy(result)
         copies = [jax.tree.map(lambda leaf, i=i: leaf[i], (drawn, results)) for i in range(emitter.copies)]
         pairs = [permuted(emitter.emitter, own, told, random) for own, told in copies]
-        drawn, result = jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
+        drawn, result = jax.tree.map(lambda *leaves: np.stack(leaves), *pairs)
         return drawn, emitter._flat(result)
     if isinstance(emitter, Bandit):
         one = emitter.pool.emitters[0]
@@ -239,7 +239,7 @@ def permuted(emitter: Any, drawn: Any, result: Any, random: np.random.Generator)
 
 
 def _join(*leaves: Any) -> Any:
-    return jnp.concatenate(leaves)
+    return np.concatenate(leaves)
 
 
 @_check

@@ -43,6 +43,15 @@ def is_torchscript(path: Path) -> bool:
 
 def read(path: Path) -> dict[str, np.ndarray]:
     """The parameters and buffers of the module, by their dotted names; real numbers as float32."""
+    try:
+        return _read(path)
+    except UnreadableError:
+        raise
+    except Exception as error:  # whatever a hostile file does to those who believe it
+        raise UnreadableError(path, f"it is damaged ({error})", ALLOWED) from error
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         names = {name.split("/", 1)[-1]: name for name in archive.namelist()}
         sizes = {info.filename: info.file_size for info in archive.infolist()}
@@ -57,7 +66,10 @@ def read(path: Path) -> dict[str, np.ndarray]:
                 raise UnreadableError(path, f"numbers of kind {kind} under data/{key}", ALLOWED)
             return np.frombuffer(archive.read(names[f"data/{key}"]), KINDS[kind])
 
-        return {name: _tensor(path, about, storage) for name, about in _tensors(module)}
+        found = dict(_tensors(module))
+        if sum(4 * math.prod(about["shape"]) for about in found.values()) > LARGEST:
+            raise UnreadableError(path, "its tensors are larger than all its numbers may be", ALLOWED)
+        return {name: _tensor(path, about, storage) for name, about in found.items()}
 
 
 def _tensors(module: Any, prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -71,7 +83,8 @@ def _tensors(module: Any, prefix: str = "") -> Iterator[tuple[str, dict[str, Any
 def _tensor(path: Path, about: dict[str, Any], storage: Any) -> np.ndarray:
     numbers, shape, strides = storage(about["key"], about["kind"]), about["shape"], about["strides"]
     last = about["offset"] + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
-    if math.prod(shape) and not 0 <= about["offset"] <= last < len(numbers):
+    inside = min(strides, default=0) >= 0 and math.prod(shape) <= len(numbers)
+    if math.prod(shape) and not (inside and 0 <= about["offset"] <= last < len(numbers)):
         raise UnreadableError(path, f"a tensor of shape {shape} reaches beyond its {len(numbers)} numbers", ALLOWED)
     steps = tuple(stride * numbers.itemsize for stride in strides)
     found = np.lib.stride_tricks.as_strided(numbers[about["offset"] :], shape, steps, writeable=False)
@@ -88,14 +101,6 @@ class _Plain:
         self.memo: dict[Any, Any] = {}
 
     def read(self, content: bytes) -> Any:
-        try:
-            return self._interpreted(content)
-        except UnreadableError:
-            raise
-        except Exception as error:  # whatever a hostile pickle does to the stack
-            raise UnreadableError(self.path, f"its pickle is damaged ({error})", ALLOWED) from error
-
-    def _interpreted(self, content: bytes) -> Any:
         for opcode, argument, _ in pickletools.genops(content):
             name = opcode.name
             if name == "STOP":

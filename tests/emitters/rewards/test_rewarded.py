@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from small import Jitted
 
 import dqd
 from dqd.archives import Archive
@@ -15,10 +16,10 @@ ARCHIVE = Archive.empty(GRID, 2)
 
 
 def told(measures, valid=None):
-    measures = jnp.asarray(measures)
-    valid = jnp.ones(len(measures), bool) if valid is None else jnp.asarray(valid)
-    zeros = jnp.zeros(len(measures))
-    cell = jnp.where(valid, 0, GRID.num_cells)
+    measures = np.asarray(measures, np.float32)
+    valid = np.ones(len(measures), bool) if valid is None else valid
+    zeros = np.zeros(len(measures), np.float32)
+    cell = np.where(valid, 0, GRID.num_cells)
     return AddResult(zeros.astype(int), zeros, cell, zeros.astype(bool), objective=zeros, measures=measures)
 
 
@@ -31,7 +32,7 @@ def after(emitter, state, measures, valid=None):
 
 def test_parents_are_those_that_the_model_finds_worth_most_and_never_one_that_is_not_finite():
     """Crowded at 0, so what lies at 1 leads; the archive said nothing of them (status 0, value 0)."""
-    emitter = dqd.dds(0.5, 0.1, batch_size=4, emitters=1, buffer=8)
+    emitter = Jitted(dqd.dds(0.5, 0.1, batch_size=4, emitters=1, buffer=8))
     state = emitter.init(jnp.zeros(2), 2, None)
     crowded = state.reward.buffer, jnp.asarray(8)
     state = replace(state, reward=replace(state.reward, buffer=crowded[0], met=crowded[1]))
@@ -42,7 +43,7 @@ def test_parents_are_those_that_the_model_finds_worth_most_and_never_one_that_is
 
 
 def test_copies_share_one_model():
-    emitter = dqd.dds(0.5, 0.1, batch_size=8, emitters=2, buffer=16)
+    emitter = Jitted(dqd.dds(0.5, 0.1, batch_size=8, emitters=2, buffer=16))
     state, _ = after(emitter, emitter.init(jnp.zeros(2), 2, None), np.random.default_rng(0).uniform(size=(8, 2)))
     assert int(state.reward.met) == 8
     assert state.emitter.strategy.mean.shape == (2, 2)
@@ -62,5 +63,5 @@ def test_it_tells_what_the_emitter_within_tells():
     assert isinstance(emitter, Rewarded)
     assert (emitter.num_points, emitter.batch_size, emitter.initial_population, emitter.threshold) == (2, 24, 0, None)
     assert isinstance(dqd.dds(0.5).reward, Density)
-    names = emitter.restarts(emitter.init(jnp.zeros(3), 2, None))
+    names = jax.eval_shape(lambda: emitter.restarts(emitter.init(jnp.zeros(3), 2, None)))
     assert LIFETIME in names

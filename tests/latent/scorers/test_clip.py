@@ -91,6 +91,7 @@ def test_small_towers_agree(activation, head_width):
     assert np.ptp(logits) > 1
 
 
+@pytest.mark.long
 def test_full_size_agrees():
     sizes = SMALL | {"image": (768, 12), "text": (512, 12), "patch": 32, "positions": 50, "length": 77, "features": 512}
     tensors = clip_weights.random_tensors(2, **sizes)

@@ -103,6 +103,7 @@ def archive(path, content):
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("evil/constants.pkl", b"")
         file.writestr("evil/data.pkl", content)
+        file.writestr("evil/data/0", bytes(16))
     return path
 
 
@@ -119,6 +120,32 @@ def test_nothing_of_a_script_is_run(tmp_path):
         with pytest.raises(UnreadableError):
             torchscript.read(archive(tmp_path / "cut.pt", content))
     assert sorted(os.listdir(tmp_path)) == ["cut.pt", "evil.pt", "other.pt"]
+
+
+TENSOR = {"": "tensor", "key": "0", "kind": "FloatStorage", "offset": 0, "shape": (2, 2), "strides": (2, 1)}
+LIES = {
+    "strides that lead out and back": {"strides": (-1000, 1001)},
+    "a number repeated until memory ends": {"shape": (10**9,), "strides": (0,)},
+    "more than all": {"shape": (10**12,), "strides": (0,)},
+    "negative": {"offset": -1},
+    "lengths that do not fit": {"strides": (1,)},
+    "words": {"shape": ("a", "b")},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_tensor_that_lies_is_refused(tmp_path, lie):
+    honest = archive(tmp_path / "honest.pt", pickle.dumps({"a": TENSOR}, 2))
+    assert torchscript.read(honest)["a"].shape == (2, 2)
+    with pytest.raises(UnreadableError):
+        torchscript.read(archive(tmp_path / "lie.pt", pickle.dumps({"a": TENSOR | lie}, 2)))
+
+
+def test_a_module_within_itself_is_refused(tmp_path):
+    module = {}
+    module["again"] = module
+    with pytest.raises(UnreadableError):
+        torchscript.read(archive(tmp_path / "endless.pt", pickle.dumps(module, 2)))
 
 
 def test_a_damaged_script_is_named(script, tmp_path):

@@ -99,7 +99,7 @@ class PromptScorer:
         scale: of log-odds, the model's own.
     """
 
-    tower: Any
+    tower: Tower
     texts: Array
     names: tuple[str, ...] = static()
     proper: bool = static(default=False)
@@ -129,7 +129,13 @@ SCORES: dict[str, Callable[[PromptScorer, Array, Any], Array]] = {
 
 
 def scorer(
-    tower: Any, reader: Reader, prompts: Sequence[str], *, kind: str = "paper", proper: bool = False, scale: Any = SURE
+    tower: Tower,
+    reader: Reader,
+    prompts: Sequence[str],
+    *,
+    kind: str = "paper",
+    proper: bool = False,
+    scale: Any = SURE,
 ) -> PromptScorer:
     """A scorer of these prompts; the text tower has done its work then and is not kept."""
     kinds = tuple(kind_of(prompt, kind) for prompt in prompts)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from jax import Array
 
 from dqd.inputs.names import known
-from dqd.latent.scorers.text import Reader
+from dqd.latent.scorers.text import Reader, Tower
 from dqd.latent.scorers.tokenizer import Tokenizer
 from dqd.latent.scorers.unigram import Unigram
 from dqd.latent.weights import clip_weights, files, siglip_weights
@@ -22,7 +22,7 @@ class Model(Protocol):
     """Both towers of a text-image model."""
 
     @property
-    def image(self) -> Any: ...
+    def image(self) -> Tower: ...
 
     @property
     def logit_scale(self) -> Array: ...

@@ -1,0 +1,36 @@
+"""Numbers of the user's own beside every elite: arrays by name, with a row for each cell, NaN where not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dqd.inputs.fields import Shapes
+
+
+def unknown(rows: int, shapes: Shapes | None, dtype: Any) -> dict[str, Array] | None:
+    """Fields of which nothing is known yet; None where there are none."""
+    return {name: jnp.full((rows, *shape), jnp.nan, dtype) for name, shape in (shapes or {}).items()} or None
+
+
+def shapes_of(fields: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
+    return {name: values.shape[1:] for name, values in (fields or {}).items()}
+
+
+def written(
+    fields: dict[str, Array] | None, row: Array | np.ndarray, told: Mapping[str, Any]
+) -> dict[str, Array] | None:
+    """The fields with rows replaced: by what was told, NaN where it was not."""
+    if fields is None:
+        return None
+    known = {**(unknown(len(row), shapes_of(fields), None) or {}), **told}
+    return {name: set_rows(values, row, known[name]) for name, values in fields.items()}
+
+
+def set_rows(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
+    # Rows are unique apart from the sentinel, which is out of range and dropped.
+    return field.at[row].set(values.astype(field.dtype), mode="drop")
