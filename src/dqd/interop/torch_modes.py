@@ -197,8 +197,8 @@ def check_shapes(told: Mapping[str, Tensor], rows: int, batched: bool) -> None:
         hint = "" if batched else "; a function of a whole batch is torch_evaluator(function, batched=True)"
         raise MisuseError(f"torch_evaluator: {name}: expected {expected}, got {got}{hint}")
     if "feasible" in told and str(told["feasible"].dtype) != "torch.bool":
-        got = told["feasible"].dtype
-        raise MisuseError(f"torch_evaluator: feasible: expected booleans, such as x.sum() < 1, got {got}")
+        kind = told["feasible"].dtype
+        raise MisuseError(f"torch_evaluator: feasible: expected booleans, such as x.sum() < 1, got {kind}")
 
 
 # Gradients ------------------------------------------------------------------------------------------------------------
