@@ -1,6 +1,7 @@
 """A loop of one's own around NumPy functions, in archives of 10^2 to 10^6 cells: does an iteration cost more there?
 
     python benchmarks/own_loop.py [--sides 10 32 100 316 1000] [--out benchmarks/results/own-loop-cpu.json]
+                                  [--contestants dqd-ask-tell dqd-evaluator]   where pyribs cannot be installed
 
 CMA-MEGA on the linear projection of the sphere, n = 1000. All contestants evaluate the same NumPy functions, in turns
 as in `speed.py`. What is beyond the evaluations is counted within the loop: there they take twice as long as in a loop
@@ -11,6 +12,7 @@ processor, of all threads: on a machine that others use, too, these tell more.
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -33,15 +35,17 @@ def main() -> None:
     given = _arguments()
     results = {"date": today(), "device": describe_device(), "source": source_digest(), "n": given.n}
     results["alone"] = [_alone(given.n) for _ in range(given.rounds)]
-    results["sides"] = {str(side): measure(side, given.n, given.rounds) for side in given.sides}
-    given.out.write_text(json.dumps(results, indent=1) + "\n")
+    results["sides"] = {}
+    for side in given.sides:
+        results["sides"][str(side)] = measure(side, given.n, given.rounds, given.contestants)
+        given.out.write_text(json.dumps(results, indent=1) + "\n")
     print(table(results["sides"]))
     print(f"Evaluations alone: {median(results['alone']):.3f}")
 
 
-def measure(side: int, n: int, rounds: int) -> dict:
+def measure(side: int, n: int, rounds: int, contestants: Sequence[str]) -> dict:
     """Milliseconds per iteration of every contestant, of each kind, one number per round."""
-    running = {name: start(name, "lp-sphere", "cma-mega", n, seed=0, side=side) for name in CONTESTANTS}
+    running = {name: start(name, "lp-sphere", "cma-mega", n, seed=0, side=side) for name in contestants}
     costs: dict[str, dict[str, list[float]]] = {name: {kind: [] for kind in KINDS} for name in running}
     try:
         for number in range(rounds):
@@ -69,13 +73,13 @@ def _alone(n: int) -> float:
 
 
 def table(sides: dict) -> str:
-    lines = []
+    lines, names = [], list(next(iter(sides.values())))
     for kind, words in KINDS.items():
-        lines += [f"Milliseconds {words}:", f"| cells | {' | '.join(CONTESTANTS)} | ask-tell / pyribs |"]
-        lines += ["|---:|" + "---:|" * (len(CONTESTANTS) + 1)]
+        lines += [f"Milliseconds {words}:", f"| cells | {' | '.join(names)} | {names[0]} / {names[-1]} |"]
+        lines += ["|---:|" + "---:|" * (len(names) + 1)]
         for side, costs in sides.items():
-            pairs = zip(costs["dqd-ask-tell"][kind], costs["pyribs"][kind], strict=True)
-            cells = " | ".join(f"{median(costs[name][kind]):.2f}" for name in CONTESTANTS)
+            pairs = zip(costs[names[0]][kind], costs[names[-1]][kind], strict=True)
+            cells = " | ".join(f"{median(costs[name][kind]):.2f}" for name in names)
             lines += [f"| {int(side) ** 2:,} | {cells} | {median(a / b for a, b in pairs):.2f} |"]
     return "\n".join(lines)
 
@@ -83,6 +87,7 @@ def table(sides: dict) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sides", type=int, nargs="+", default=[10, 32, 50, 100, 200, 316, 1000])
+    parser.add_argument("--contestants", nargs="+", choices=CONTESTANTS, default=CONTESTANTS)
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "own-loop-cpu.json")

@@ -21,11 +21,12 @@ SITE = {DOCS.parent / name: DOCS / f"{page}.md" for page, name in OF_ROOT.items(
 project = "dqd"
 author = copyright = "The dqd developers"
 version = release = dqd.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["**/figures/*"]
 
 myst_enable_extensions = ["html_image"]
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # notebooks keep their outputs: scripts/run_notebooks.py
 suppress_warnings = ["myst.header"]  # reports of suites begin below their title
 
 autodoc_member_order = "bysource"

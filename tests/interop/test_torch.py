@@ -253,6 +253,30 @@ def test_solutions_of_a_loop_have_the_structure_of_x0():
     assert search.ask_dqd()[0, 0] == 0
 
 
+@pytest.mark.parametrize("shared", [False, True], ids=["apart", "on one device"])
+def test_what_is_not_feasible_stays_out_and_fields_are_kept(shared, monkeypatch):
+    """As with a score in JAX, in one chunk and in several, compiled and in a loop of one's own."""
+    if shared:
+        monkeypatch.setattr(torch_arrays, "CPU", 0)
+
+    def fenced(z):
+        return *score(z), z[0] > 0, {"energy": z.square().sum()}
+
+    for fields in ({}, {"energy": ()}):
+        found = illuminate(dqd.torch_evaluator(fenced, chunk=4), fields=fields)
+        elites = found.elites
+        assert found.infeasible > 0
+        assert len(elites.solutions) > 3
+        assert (elites.solutions[:, 0] > 0).all()
+    np.testing.assert_allclose(elites.fields["energy"], (elites.solutions**2).sum(1), rtol=1e-5)
+
+    search, evaluator = dqd.AskTell(MEGA, GRID, x0=torch.zeros(LATENT)), dqd.torch_evaluator(fenced)
+    while search.iteration < 12:
+        search.tell_dqd(evaluator.evaluate_with_jacobian(search.ask_dqd()))
+        search.tell(evaluator.evaluate(search.ask()))
+    assert search.result().infeasible == found.infeasible
+
+
 def test_a_run_is_resumed_and_names_its_function(tmp_path):
     whole = illuminate(dqd.torch_evaluator(score), out=tmp_path / "whole")
     for iterations in (5, 12):
@@ -406,6 +430,9 @@ MISTAKES = [
     (lambda: illuminate(one(lambda z: (z[0], z[1]))), ["measures", "(k,)", "()"]),
     (lambda: illuminate(one(lambda z: (z.sum(), z[:2]), batched=True)), ["objective", "(1,) for 1 solutions", "()"]),
     (lambda: illuminate(one(lambda z: (z[0], z[:3]))), ["measures", "(1, 2)", "(1, 3)", "an axis for each measure"]),
+    (lambda: illuminate(one(lambda z: (z[0], z[:2], z[0] > 0, z[1]))), ["objective, measures", "4 things"]),
+    (lambda: illuminate(one(lambda z: (z[0], z[:2], z[0]))), ["feasible", "booleans", "torch.float32"]),
+    (lambda: illuminate(one(lambda z: (z[0], z[:2], z > 0))), ["feasible", "one boolean", "(6,)"]),
     # Where to start
     (lambda: illuminate(one(score), x0={"a": torch.zeros(6)}), ["x0", "parameters=x0"]),
     (lambda: illuminate(one(behaviour, module=Policy()), x0={"a": 0}), ["x0", "zeroth.weight", "['a']"]),

@@ -13,6 +13,7 @@ from dqd.paper.presets import ALGORITHMS, PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def text(name: str) -> str:
@@ -24,7 +25,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES + NOTEBOOKS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_pictures_exist(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) + re.findall(r'src="([^"]+)"', page.read_text()):
         if "://" in link:

@@ -25,7 +25,8 @@ def entries() -> list[str]:
 
 
 def pages() -> list[str]:
-    found = (path.relative_to(DOCS).with_suffix("") for ending in ("md", "rst") for path in DOCS.rglob(f"*.{ending}"))
+    files = (path for ending in ("md", "rst", "ipynb") for path in DOCS.rglob(f"*.{ending}"))
+    found = (path.relative_to(DOCS).with_suffix("") for path in files)
     return sorted(str(page) for page in found if page != Path("index"))
 
 
@@ -67,7 +68,7 @@ def test_the_programs_of_troubleshooting_run(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("sphinx") is None or importlib.util.find_spec("furo") is None,
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "furo", "myst_nb")),
     reason="the site needs Sphinx: pip install 'dqd[docs]', or make docs",
 )
 def test_the_site_is_built_without_warnings_and_without_the_network(tmp_path: Path) -> None:
@@ -78,9 +79,10 @@ def test_the_site_is_built_without_warnings_and_without_the_network(tmp_path: Pa
     page = (tmp_path / "reference.html").read_text()
     assert [name for name in dqd.__all__ if f'id="dqd.{name}"' not in page] == []
     assert "&gt;&gt;&gt; " in page  # examples
+    assert (tmp_path / "notebooks/bridges.html").read_text().count("<img") >= 3
     loaded = [
         address
         for path in tmp_path.rglob("*.html")
         for address in re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="([^"]+)"', path.read_text())
     ]
-    assert [address for address in loaded if "//" in address] == []
+    assert [address for address in loaded if "//" in address and not address.startswith("data:")] == []

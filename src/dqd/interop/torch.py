@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dqd.console import saying
+from dqd.inputs.fields import nested
 from dqd.interop import torch_modes as modes
 from dqd.interop.torch_arrays import on_one_gpu, to_torch
 from dqd.interop.torch_solutions import Named, OfModule, Vector
@@ -21,6 +23,8 @@ from dqd.interop.torch_solutions import Named, OfModule, Vector
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+
+Told: TypeAlias = "dict[str, Tensor]"  # of a batch, by the names of an `Evaluation`; fields begin with `field_`
 
 
 def torch_evaluator(
@@ -36,7 +40,9 @@ def torch_evaluator(
 
     Args:
         function: by default of one solution, a tensor (n,) -> objective () and measures (k,), which `torch.func.vmap`
-            makes one of a batch. What vmap cannot do is done solution by solution, with a warning.
+            makes one of a batch. What vmap cannot do is done solution by solution, with a warning. A third value, a
+            boolean, says whether the solution is feasible; a dictionary at the end has the numbers that
+            `illuminate(fields=...)` keeps.
         batched: the function takes a whole batch: (b, n) -> (b,) and (b, k). Rows must not depend on each other.
         parameters: named tensors such as {"angles": ..., "lengths": ...}, where the search starts: the function is
             given such a dictionary instead of a vector.
@@ -113,23 +119,24 @@ class TorchEvaluator:
 
     # Evaluating -------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, solutions: Any) -> tuple[Tensor, Tensor]:
-        """Objective (b,) and measures (b, k) of solutions (b, n), computed without gradients."""
+    def evaluate(self, solutions: Any) -> Any:
+        """Objective (b,) and measures (b, k) of solutions (b, n), computed without gradients.
+
+        As an object with these attributes, where the function says what is feasible or has fields.
+        """
         import torch
 
         with torch.inference_mode(False), torch.no_grad():
-            objective, measures, *_ = self._joined(self._scores, solutions)
-        return objective, measures
+            return _told(self._joined(self._scores, solutions), "objective", "measures")
 
-    def evaluate_with_jacobian(self, solutions: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Objective (b,), measures (b, k) and jacobian (b, 1 + k, n) of solutions (b, n)."""
+    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+        """The same, and the jacobian (b, 1 + k, n)."""
         import torch
 
         with torch.inference_mode(False), torch.enable_grad():
-            objective, measures, jacobian = self._joined(self._pulled_back, solutions)
-        return objective, measures, jacobian
+            return _told(self._joined(self._pulled_back, solutions), "objective", "measures", "jacobian")
 
-    def _joined(self, evaluate: Callable[[Tensor], tuple[Tensor, ...]], solutions: Any) -> tuple[Tensor, ...]:
+    def _joined(self, evaluate: Callable[[Tensor], Told], solutions: Any) -> Told:
         """Chunk by chunk."""
         import torch
 
@@ -137,7 +144,8 @@ class TorchEvaluator:
         rows = self.solution.cast(to_torch(solutions, self.device), self.dtype)
         rows = rows.clone() if rows.is_inference() else rows  # those can neither be watched nor differentiated
         if not len(rows):
-            return rows.new_zeros(0), rows.new_zeros(0, 0), rows.new_zeros(0, 0, rows.shape[-1])
+            shapes = {"objective": (0,), "measures": (0, 0), "jacobian": (0, 0, rows.shape[-1])}
+            return {name: rows.new_zeros(shape) for name, shape in shapes.items()}
         most = min(len(rows), self.chunk or len(rows))
         try:
             if most == len(rows):
@@ -146,27 +154,28 @@ class TorchEvaluator:
         except Exception as error:
             modes.explain(error, most, self.batched)
             raise
-        return tuple(map(torch.cat, zip(*parts, strict=True)))
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
-    def _scores(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _scores(self, rows: Tensor) -> Told:
         version = rows._version
-        objective, measures = self._one(rows) if self.batched else self._mapped(rows)
-        modes.check_shapes(objective, measures, len(rows), self.batched)
+        told = self._one(rows) if self.batched else self._mapped(rows)
+        modes.check_shapes(told, len(rows), self.batched)
         if rows._version != version:
             raise modes.overwriting()
-        return objective, measures
+        return told
 
-    def _pulled_back(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _pulled_back(self, rows: Tensor) -> Told:
         import torch
 
         if self._copies:
             return self._pulled_back_at_once(rows)
         leaf = rows.detach().requires_grad_()
         if not self._attached:
-            modes.check_attached(*self._one(leaf[:1] if self.batched else leaf[0]), leaf)
+            one = self._one(leaf[:1] if self.batched else leaf[0])
+            modes.check_attached(one["objective"], one["measures"], leaf)
             self._attached = True
-        objective, measures = self._scores(leaf)
-        columns = [objective, *measures.unbind(1)]
+        told = self._scores(leaf)
+        columns = [told["objective"], *told["measures"].unbind(1)]
         try:
             gradients = [torch.autograd.grad(column.sum(), leaf, retain_graph=True)[0] for column in columns]
         except RuntimeError as error:
@@ -174,20 +183,21 @@ class TorchEvaluator:
                 raise
             self._copies = len(columns)
             return self._pulled_back_at_once(rows)
-        return objective.detach(), measures.detach(), torch.stack(gradients, dim=1)
+        return {name: part.detach() for name, part in told.items()} | {"jacobian": torch.stack(gradients, dim=1)}
 
-    def _pulled_back_at_once(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _pulled_back_at_once(self, rows: Tensor) -> Told:
         """One pull-back from 1 + k copies of each row: a compiled function can forget what a second one would need."""
         import torch
 
         leaf = rows.repeat(self._copies, 1).requires_grad_()
-        objective, measures = self._scores(leaf)
-        values = torch.column_stack([objective, measures]).reshape(self._copies, len(rows), self._copies)
+        told = self._scores(leaf)
+        values = torch.column_stack([told["objective"], told["measures"]])
+        values = values.reshape(self._copies, len(rows), self._copies)
         (gradient,) = torch.autograd.grad(values.diagonal(dim1=0, dim2=2).sum(), leaf)
         jacobian = gradient.reshape(self._copies, len(rows), -1).transpose(0, 1)
-        return objective[: len(rows)].detach(), measures[: len(rows)].detach(), jacobian
+        return {name: part[: len(rows)].detach() for name, part in told.items()} | {"jacobian": jacobian}
 
-    def _mapped(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _mapped(self, rows: Tensor) -> Told:
         """A function of one solution, for all rows."""
         import torch
 
@@ -208,11 +218,18 @@ class TorchEvaluator:
             saying.warn(modes.SLOW.format(name=modes.name_of(self.function), words=words[0]), stacklevel=2)
             return answer
 
-    def _looped(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _looped(self, rows: Tensor) -> Told:
         import torch
 
-        objective, measures = zip(*(self._one(row) for row in rows.unbind()), strict=True)
-        return torch.stack(objective), torch.stack(measures)
+        told = [self._one(row) for row in rows.unbind()]
+        return {name: torch.stack([each[name] for each in told]) for name in told[0]}
 
-    def _one(self, row: Tensor) -> tuple[Tensor, Tensor]:
-        return modes.two_tensors(self.solution.call(self.function, row))
+    def _one(self, row: Tensor) -> Told:
+        return modes.named_tensors(self.solution.call(self.function, row))
+
+
+def _told(parts: Told, *plain: str) -> Any:
+    """A plain tuple where that says all; elsewhere what has the attributes of a `dqd.Evaluation`, without its JAX."""
+    if parts.keys() <= {"objective", "measures", "jacobian"}:
+        return tuple(parts[name] for name in plain)
+    return SimpleNamespace(**nested(parts))

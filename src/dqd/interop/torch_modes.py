@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dqd.inputs.evaluator import MisuseError
+from dqd.inputs.fields import flat
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,6 +35,11 @@ OVERWRITING = (
 GIVEN = {  # batched or not: for those who wonder why their function fails
     False: "the function was given one solution; torch_evaluator(function, batched=True) gives it whole batches",
     True: "the function was given a whole batch; torch_evaluator(function) gives it one solution at a time",
+}
+RETURNED = {  # dimensions for a batch, and what it is for one solution
+    "objective": (1, "one number, shape ()"),
+    "measures": (2, "a vector of shape (k,)"),
+    "feasible": (1, "one boolean, shape ()"),
 }
 DONATED = "donated buffers"  # so torch calls what a compiled function lets go of
 SIGNS = {  # in the words of torch -> in ours
@@ -164,31 +170,35 @@ def check_layers(layers: list[tuple[str, str, Any]]) -> None:
 # What comes back ------------------------------------------------------------------------------------------------------
 
 
-def two_tensors(outputs: Any) -> tuple[Tensor, Tensor]:
-    """Objective and measures; measures may come as a list."""
+def named_tensors(outputs: Any) -> dict[str, Tensor]:
+    """Objective and measures, which may be a list; whether the solution is feasible, and a dictionary of fields."""
     import torch
 
-    if not isinstance(outputs, tuple | list) or len(outputs) != 2:
+    *plain, last = outputs if isinstance(outputs, tuple | list) and outputs else (None,)
+    fields = last if isinstance(last, Mapping) else {}
+    plain = plain if isinstance(last, Mapping) else [*plain, last]
+    if len(plain) not in (2, 3):
         got = f"{len(outputs)} things" if isinstance(outputs, tuple | list) else type(outputs).__name__
         raise MisuseError(f"torch_evaluator: a plain `return objective, measures` is expected, got {got}")
-    objective, measures = outputs
+    objective, measures, *feasible = plain
     if isinstance(measures, tuple | list):
         measures = torch.stack([torch.as_tensor(measure) for measure in measures], dim=-1)
-    if isinstance(objective, torch.Tensor) and isinstance(measures, torch.Tensor):
-        return objective, measures
-    return torch.as_tensor(objective), torch.as_tensor(measures)
+    told = {"objective": objective, "measures": measures, **dict(zip(["feasible"], feasible, strict=False))}
+    return {name: torch.as_tensor(part) for name, part in flat({**told, "fields": fields}).items()}
 
 
-def check_shapes(objective: Tensor, measures: Tensor, rows: int, batched: bool) -> None:
-    for name, tensor, ndim in (("objective", objective, 1), ("measures", measures, 2)):
-        shape = tuple(tensor.shape)
-        if len(shape) == ndim and shape[0] == rows:
+def check_shapes(told: Mapping[str, Tensor], rows: int, batched: bool) -> None:
+    for name, (ndim, one) in RETURNED.items():
+        if name not in told or (told[name].ndim == ndim and len(told[name]) == rows):
             continue
-        one = {"objective": "one number, shape ()", "measures": "a vector of shape (k,)"}[name]
-        many = {"objective": f"({rows},)", "measures": f"({rows}, k)"}[name]
+        shape = tuple(told[name].shape)
+        many = f"({rows}, k)" if ndim == 2 else f"({rows},)"
         expected, got = (f"{many} for {rows} solutions", shape) if batched else (f"{one}, for a solution", shape[1:])
         hint = "" if batched else "; a function of a whole batch is torch_evaluator(function, batched=True)"
         raise MisuseError(f"torch_evaluator: {name}: expected {expected}, got {got}{hint}")
+    if "feasible" in told and str(told["feasible"].dtype) != "torch.bool":
+        kind = told["feasible"].dtype
+        raise MisuseError(f"torch_evaluator: feasible: expected booleans, such as x.sum() < 1, got {kind}")
 
 
 # Gradients ------------------------------------------------------------------------------------------------------------

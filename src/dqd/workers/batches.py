@@ -109,9 +109,12 @@ class Evaluations:
         except Exception:
             return False
         shapes = expected_shapes(len(solutions), self.k, solutions.shape[1], jacobian)
-        for (name, shape), output in zip(shapes.items(), outputs, strict=True):
+        plain = outputs if isinstance(outputs, tuple) else [getattr(outputs, name) for name in shapes]
+        for (name, shape), output in zip(shapes.items(), plain, strict=True):
             check_shape("evaluator", name, tuple(output.shape), shape)
-        shared: Any = dict(zip(shapes, (to_jax(output, solutions.dtype) for output in outputs), strict=True))
+        shared: Any = dict(zip(shapes, (to_jax(output, solutions.dtype) for output in plain), strict=True))
+        if (feasible := getattr(outputs, "feasible", None)) is not None:
+            shared["feasible"] = to_jax(feasible, bool)
         self.shared[phase] = Evaluation(**shared)
         return True
 
