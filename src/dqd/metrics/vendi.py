@@ -10,6 +10,7 @@ import numpy as np
 from dqd.metrics.elites import places, quality, saved, squared_distances
 
 RESIDUE = 1e-8  # of the trace, left out of a factorisation
+MANY = 0.15  # of all columns: from there on the whole matrix is taken
 
 
 def vendi_score(
@@ -30,7 +31,8 @@ def vendi_score(
         features: what to tell elites by in place of their measures, (elites, d) in the order of the cells, such as an
             embedding of their pictures; as they are, so choose a bandwidth.
 
-    K is factorised up to 1e-8 of its trace: costs O(elites rank^2), and the rank is small where the bandwidth is large.
+    K is factorised up to 1e-8 of its trace: costs O(elites rank^2), and the rank is small where the bandwidth is large;
+    else O(elites^3), and elites^2 numbers.
 
     >>> corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> archive = dqd.Archive.empty(dqd.Grid([0, 0], [1, 1], [2, 2]), 1)
@@ -73,10 +75,15 @@ def quality_vendi_score(archive: Any, **options: Any) -> float:
 
 
 def _spectrum(rows: np.ndarray) -> np.ndarray:
-    """Eigenvalues of K / elites that are not zero, by pivoted Cholesky: K = L L^T, and L^T L has the same ones."""
+    """Eigenvalues of K / elites that are not zero, by pivoted Cholesky: K = L L^T, and L^T L has the same ones.
+
+    Where that takes many columns, all at once is quicker.
+    """
     count = len(rows)
     left, factor, rank = np.ones(count), np.empty((count, min(count, 64))), 0  # what is left of the diagonal
     while rank < count and left.sum() > RESIDUE * count:
+        if rank > MANY * count:
+            return _shares(np.linalg.eigvalsh(np.exp(-squared_distances(rows, rows))))
         if rank == factor.shape[1]:
             factor = np.concatenate([factor, np.empty((count, min(rank, count - rank)))], axis=1)
         pivot = int(np.argmax(left))
@@ -86,7 +93,10 @@ def _spectrum(rows: np.ndarray) -> np.ndarray:
         left = np.maximum(left - factor[:, rank] ** 2, 0)
         left[pivot] = 0
         rank += 1
-    values = np.linalg.eigvalsh(factor[:, :rank].T @ factor[:, :rank])
+    return _shares(np.linalg.eigvalsh(factor[:, :rank].T @ factor[:, :rank]))
+
+
+def _shares(values: np.ndarray) -> np.ndarray:
     values = values[values > 0]
     return values / values.sum()
 
