@@ -42,7 +42,7 @@ PARTS = {"dns-g": 4, "gradient-map-elites": 2, "cma-mega-tuned": 2, "dms": 2, "d
 SHOWN = ("auto", "targeting", "cma-mega", "cma-maega", "dms-mega", "cma-me", "dms", "map-elites-line")  # in the figure
 
 INTRODUCTION = """\
-Every algorithm of the library on the {functions} functions of `dqd benchmark --suite seen`: n = 100, {seeds} seeds,
+Every algorithm of the library on {functions} functions of `dqd benchmark --suite seen`: n = 100, {seeds} seeds,
 {evaluations:,} evaluations, about 10,000 cells, σ chosen by the library wherever it may be left out. A jacobian counts
 as the evaluation of its point. CMA-MAE, CMA-MAEGA, DDS, DMS and their -MEGA forms have one emitter of 36 evaluations
 here; with 15, as published, few generations would fit into the budget. CMA-MEGA, gradient MAP-Elites and DNS-G take

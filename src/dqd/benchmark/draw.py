@@ -32,7 +32,7 @@ def curves(suite: Suite) -> Figure:
         axes.remove()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False, fontsize="small"
+        handles, labels, loc="outside upper center", ncols=min(len(labels), 5), frameon=False, fontsize="small"
     )
     figure.supxlabel("evaluations", fontsize="small")
     figure.supylabel("QD-score", fontsize="small")
