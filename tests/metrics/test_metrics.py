@@ -199,6 +199,12 @@ def test_every_kind_of_archive_has_them(name, cells):
     assert_allclose(EVERY[name](found.to_numpy()), score)
 
 
+def test_a_grid_that_has_met_nothing_is_read_back(tmp_path):
+    empty = live([], np.zeros((0, 2)), dqd.UnboundedGrid([3, 4]))
+    assert len(dqd.load(empty.save(tmp_path / "empty.npz"))) == len(empty.retessellate(GRID)) == 0
+    assert metrics.vendi_score(empty) == 0
+
+
 def test_what_is_no_archive_is_told_so():
     with pytest.raises(TypeError, match="a result or an archive"):
         metrics.vendi_score(np.zeros((3, 2)))
