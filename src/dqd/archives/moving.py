@@ -90,7 +90,7 @@ class MovingCells:
 
     def placing(self, archive: Archive) -> Tessellation:
         known = np.isfinite(np.asarray(self.places))
-        places = self.places if known.all() else self._before(known)
+        places: Any = self.places if known.all() else self._before(known)
         return self.cells.at(places)
 
     def _before(self, known: np.ndarray) -> np.ndarray:

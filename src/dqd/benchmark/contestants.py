@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from dqd.workers.padded import OnHost
 SIGMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 STEPS = ((0.1, 0.01), (0.1, 0.1), (0.1, 1.0), (0.3, 0.01), (0.3, 0.1), (0.3, 1.0))  # sigma1, and along the gradient
 ROOM = 1024  # elites of DNS, as Hedayatian & Nikolaidis (2026) have it
-ONE: dict[str, int] = {"batch_size": 36, "emitters": 1}  # in place of 15, which need more than these budgets to learn
+ONE: dict[str, Any] = {"batch_size": 36, "emitters": 1}  # in place of 15, which need more than these budgets to learn
 
 
 @dataclass(frozen=True)
