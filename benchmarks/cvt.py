@@ -1,16 +1,22 @@
 """What cells around centroids cost: one batch of 36 into archives of 10^4 to 10^6 cells with 2, 10 and 50 measures.
 
-    python benchmarks/cvt.py [--cells 10000 100000 1000000] [--measures 2 10 50] [--rounds 7]
+    python benchmarks/cvt.py [--cells 10000 100000 1000000] [--measures 2 10 50] [--rounds 7] [--qdax FOLDER]
 
 `dqd` is `archive.add` in float32, for batches of 36 solutions of 10 numbers, in a compiled loop as `dqd.illuminate` has
 it; `dqd, called` is one call per batch, as a loop of one's own has it. `pyribs` is `CVTArchive.add` with its default, a
-tree, in float64. All have the same centroids and are given batches of the same kind, in turns: measures uniform within
-the range, which is what a search with known bounds has. Milliseconds per batch, the median over the rounds.
+tree, in float64. `qdax` is `MapElitesRepertoire.add` in a compiled loop, in float32; its packages are those of
+
+    pip install --no-deps --target FOLDER qdax==0.5.0 flax==0.12.8 chex toolz absl-py jaxtyping wadler-lindig msgpack
+
+so that all run in one process by one JAX. All have the same centroids and are given batches of the same kind, in turns:
+measures uniform within the range, which is what a search with known bounds has. Milliseconds per batch, the median over
+the rounds: of the wall clock, and of the processor's time in all threads, which other programs change less.
 """
 
 import argparse
 import functools
 import json
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -26,8 +32,8 @@ from dqd.archives import Archive
 from dqd.types import Evaluation
 
 BATCH, N = 36, 10
-TURN = 200  # batches
-MANY = 4_000_000  # numbers in all centroids: from there on a turn has 3
+TURN = 50  # batches
+MANY = 1_000_000  # numbers in all centroids: from there on a turn has 3
 
 
 def insert(archive: Archive, batch: tuple[jax.Array, ...]) -> Archive:
@@ -78,24 +84,54 @@ class Pyribs:
             self.archive.add(*batch)
 
 
-def measure(cells: int, k: int, rounds: int) -> dict:
+class QDax:
+    """All batches in one program, as `MAPElites.scan_update` has it."""
+
+    def __init__(self, centroids: np.ndarray) -> None:
+        from qdax.core.containers.mapelites_repertoire import MapElitesRepertoire
+
+        begin = time.perf_counter()
+        given = jnp.asarray(centroids, jnp.float32)
+        self.archive = MapElitesRepertoire.init_default(jnp.zeros(N), given)
+        self.made = time.perf_counter() - begin
+
+        @functools.partial(jax.jit, donate_argnums=0)
+        def loop(archive, batches):
+            step = lambda archive, batch: (archive.add(batch[0], batch[2], batch[1][:, None]), None)  # noqa: E731
+            return jax.lax.scan(step, archive, batches)[0]
+
+        self.loop = loop
+
+    def add(self, batches: tuple[np.ndarray, ...]) -> None:
+        self.archive = self.loop(self.archive, tuple(jnp.asarray(part, jnp.float32) for part in batches))
+        jax.block_until_ready(self.archive.fitnesses)
+
+
+def measure(cells: int, k: int, rounds: int, qdax: bool) -> dict:
     random = np.random.default_rng(0)
     centroids = random.uniform(size=(cells, k))
     contestants = {"dqd": Compiled(centroids), "dqd, called": Called(centroids), "pyribs": Pyribs(centroids)}
-    costs: dict[str, list[float]] = {name: [] for name in contestants}
+    contestants |= {"qdax": QDax(centroids)} if qdax else {}
+    wall: dict[str, list[float]] = {name: [] for name in contestants}
+    cpu: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(1 + rounds):  # the first is for compilation
         for name, contestant in contestants.items():
             cost = _milliseconds(contestant, random, k, TURN if cells * k < MANY else 3)
-            costs[name] += [cost] if number else []
-    return {"cells": cells, "k": k, "made": {n: c.made for n, c in contestants.items()}, "milliseconds": costs}
+            if number:
+                wall[name].append(cost[0])
+                cpu[name].append(cost[1])
+    made = {name: contestant.made for name, contestant in contestants.items()}
+    return {"cells": cells, "k": k, "made": made, "milliseconds": wall, "cpu_milliseconds": cpu}
 
 
-def _milliseconds(contestant: Called | Pyribs, random: np.random.Generator, k: int, count: int) -> float:
+def _milliseconds(
+    contestant: Called | Pyribs | QDax, random: np.random.Generator, k: int, count: int
+) -> tuple[float, float]:
     rows = (count, BATCH)
     batches = random.normal(size=(*rows, N)), random.normal(size=rows), random.uniform(size=(*rows, k))
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     contestant.add(batches)
-    return 1000 * (time.perf_counter() - begin) / count
+    return 1000 * (time.perf_counter() - begin) / count, 1000 * (time.process_time() - cpu) / count
 
 
 def main() -> None:
@@ -103,16 +139,20 @@ def main() -> None:
     parser.add_argument("--cells", type=int, nargs="+", default=[10**4, 10**5, 10**6])
     parser.add_argument("--measures", type=int, nargs="+", default=[2, 10, 50])
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--qdax", type=Path, help="folder of the packages of QDax")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cvt-cpu.json")
     given = parser.parse_args()
     results = {"date": today(), "device": describe_device(), "source": source_digest(), "batch": BATCH, "cases": []}
-    names = ("dqd", "dqd, called", "pyribs")
-    print(f"| measures | cells | {' | '.join(names)} | dqd made, s | pyribs made, s |\n{'|---:' * 7}|")
+    names = ("dqd", "dqd, called", "pyribs", *(("qdax",) if given.qdax else ()))
+    if given.qdax:
+        sys.path.append(str(given.qdax))
+    print(f"| measures | cells | {' | '.join(names)} | dqd made, s | pyribs made, s |\n{'|---:' * (4 + len(names))}|")
     for k in given.measures:
         for cells in given.cells:
-            case = measure(cells, k, given.rounds)
+            case = measure(cells, k, given.rounds, bool(given.qdax))
             results["cases"].append(case)
-            costs = " | ".join(f"{median(case['milliseconds'][name]):.3g}" for name in names)
+            pairs = ((median(case[unit][name]) for unit in ("milliseconds", "cpu_milliseconds")) for name in names)
+            costs = " | ".join(f"{wall:.3g} ({cpu:.3g})" for wall, cpu in pairs)
             made = " | ".join(f"{case['made'][name]:.2f}" for name in ("dqd", "pyribs"))
             print(f"| {k} | {cells:,} | {costs} | {made} |", flush=True)
             given.out.write_text(json.dumps(results, indent=1) + "\n")

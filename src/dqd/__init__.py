@@ -131,9 +131,10 @@ _HOMES = {
     "dqd.types": ("Evaluation",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_MODULES = {  # what every emitter must keep; runs in other tools; figures; how a run lies on disk
+_MODULES = {  # what every emitter must keep; runs in other tools; what an archive is worth; figures; a run on disk
     "conformance": "dqd.conformance",
     "loggers": "dqd.loggers",
+    "metrics": "dqd.metrics",
     "plot": "dqd.figures.plot",
     "record": "dqd.storage.record",
 }

@@ -79,6 +79,8 @@ def matmul(a: Array, b: Array) -> Array:
     Tiny products are written out: a library call costs more than they do, and nothing is fused with it.
     """
     on_cpu, terms = jax.default_backend() == "cpu", b.shape[0]
+    if not terms:
+        return jnp.matmul(a, b)
     products = a.size * (b.size // terms)
     if b.ndim <= 2 and (terms <= FEW_TERMS if not on_cpu else terms <= 4 and products <= FEW_PRODUCTS):
         factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)

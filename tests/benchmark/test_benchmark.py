@@ -123,12 +123,26 @@ def test_what_is_there_is_not_run_again(ran):
         run(dataclasses.replace(wanted, seeds=3), MARKS, lines.append)
 
 
+@pytest.mark.parametrize("name", ["cma-mae", "dns", "dns-g"])
+def test_who_searches_in_another_archive_is_judged_by_the_grid(name):
+    function = linear("sphere", np.zeros(6))
+    empty = running.archive(name, function, Search(running.CONTESTANTS[name].emitters()[0]))
+    assert empty.reported.tessellation == function.grid
+    assert (empty.threshold is not None) == (name == "cma-mae")
+
+
+def test_who_searches_in_the_grid_keeps_no_second_archive():
+    function = linear("sphere", np.zeros(6))
+    assert running.archive("cma-mega", function, Search(dqd.cma_mega(1.0))).results is None
+
+
 def test_of_several_sigmas_the_best_counts_at_every_point():
     scores = np.array([[[1.0, 9.0], [1.0, 9.0]], [[2.0, 8.0], [4.0, 8.0]]])  # (searches, seeds, iterations)
     function = linear("sphere", np.zeros(6))
     field = fields({"sphere": function})["sphere"]
     own = running.searches("cma-mega-tuned", function, field)[:2]
-    task = running.Task(function, field, tuple(own), seeds=2, iterations=2)
+    empty = running.archive("cma-mega-tuned", function, own[0])
+    task = running.Task(function, field, tuple(own), empty, seeds=2, iterations=2)
     asked = {"suite": "seen", "function": "sphere", "algorithm": "cma-mega-tuned", "n": 6, "seeds": 2, "budget": 72}
     made = running._entry(asked, task, slice(0, 2), scores, scores, [72], 1.0)
     assert made.qd_score.tolist() == [[2.0, 9.0], [4.0, 9.0]]

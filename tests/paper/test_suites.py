@@ -15,7 +15,7 @@ from dqd.paper import suites
         ("normalization", 6, 120),
         ("operators", 18, 360),
         ("resolution", 6, 120),
-        ("annealing", 16, 320),
+        ("annealing", 20, 400),
         ("high-dimensional", 21, 270),
     ],
 )

@@ -90,5 +90,5 @@ def _extremes(measures: Array, valid: Array) -> tuple[Array, Array]:
     """The lowest and the highest of each measure, (k,) each."""
     most = LARGEST * jnp.finfo(measures.dtype).max
     kept = jnp.clip(measures, -most, most)
-    low = jnp.min(jnp.where(valid[:, None], kept, jnp.inf), axis=0)
-    return low, jnp.max(jnp.where(valid[:, None], kept, -jnp.inf), axis=0)
+    low = jnp.min(jnp.where(valid[:, None], kept, jnp.inf), axis=0, initial=jnp.inf)
+    return low, jnp.max(jnp.where(valid[:, None], kept, -jnp.inf), axis=0, initial=-jnp.inf)

@@ -31,7 +31,9 @@ def curves(suite: Suite) -> Figure:
     for axes in panels[len(suite.functions) :]:
         axes.remove()
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize="small")
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=min(len(labels), 5), frameon=False, fontsize="small"
+    )
     figure.supxlabel("evaluations", fontsize="small")
     figure.supylabel("QD-score", fontsize="small")
     return figure

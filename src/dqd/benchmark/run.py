@@ -17,7 +17,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from dqd.benchmark.contestants import CONTESTANTS, searches, sigmas
+from dqd.archives.archive import Archive
+from dqd.benchmark.contestants import CONTESTANTS, archive, searches, sigmas
 from dqd.benchmark.entry import Entry, read
 from dqd.benchmark.function import Field, Function, fields
 from dqd.benchmark.seen import seen
@@ -130,25 +131,28 @@ def _turns(
 ) -> list[Turn]:
     """What is missing of one function: one turn for all algorithms whose searches have the same form."""
     forms: dict[Any, list[tuple[str, list[Search]]]] = {}
+    empty: dict[Any, Archive] = {}
     for algorithm in benchmark.algorithms:
         if there[name, algorithm] is None:
             own = searches(algorithm, function, field)
-            forms.setdefault(jax.tree.structure(own[0]), []).append((algorithm, own))
+            form = jax.tree.structure((own[0], room := archive(algorithm, function, own[0])))
+            forms.setdefault(form, []).append((algorithm, own))
+            empty[form] = room
     return [
         Turn(
             [_asked(benchmark, suite, name, algorithm) for algorithm, _ in group],
             [len(own) for _, own in group],
-            _task(benchmark, function, field, [search for _, own in group for search in own]),
+            _task(benchmark, function, field, [search for _, own in group for search in own], empty[form]),
         )
-        for group in forms.values()
+        for form, group in forms.items()
     ]
 
 
-def _task(benchmark: Benchmark, function: Function, field: Field, every: Sequence[Search]) -> Task:
+def _task(benchmark: Benchmark, function: Function, field: Field, every: Sequence[Search], empty: Archive) -> Task:
     emitter = every[0].emitter
     batch = emitter.num_points + emitter.batch_size
     iterations = max(1, (benchmark.budget - emitter.initial_population) // batch)
-    return Task(function, field, tuple(every), benchmark.seeds, iterations)
+    return Task(function, field, tuple(every), empty, benchmark.seeds, iterations)
 
 
 def _entry(

@@ -31,6 +31,7 @@ class Task:
     function: Function
     field: Field
     searches: tuple[Search, ...]
+    archive: Archive  # empty
     seeds: int
     iterations: int
 
@@ -42,7 +43,7 @@ class Task:
     @property
     def program(self) -> tuple[Any, ...]:
         """What tasks of one program have in common."""
-        form = jax.tree.structure(self.searches[0])
+        form = jax.tree.structure((self.searches[0], self.archive))
         return self.function.size, self.field.scores, form, len(self.searches), self.seeds, self.length
 
     def arguments(self) -> tuple[Any, ...]:
@@ -50,8 +51,7 @@ class Task:
         pairs = [(search, seed) for search in self.searches for seed in range(self.seeds)]
         searches = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *(search for search, _ in pairs))
         x0 = jnp.asarray(self.function.x0, jnp.float32)
-        archive = Archive.empty(self.function.grid, x0.size)
-        return searches, archive, x0, jnp.array([seed for _, seed in pairs]), self.field
+        return searches, self.archive, x0, jnp.array([seed for _, seed in pairs]), self.field
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Program:
     def run(self, task: Task) -> tuple[np.ndarray, np.ndarray]:
         """QD-score and coverage, each (searches, seeds, iterations)."""
         arguments = task.arguments()
-        state, archive, rows = self.begin(*arguments), arguments[1], []
+        state, archive, rows = self.begin(*arguments), task.archive.reported, []
         for _ in range(-(-task.iterations // task.length)):
             state, standing = self.launch(state, arguments[0], arguments[-1])
             rows.append(standing)

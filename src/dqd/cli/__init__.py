@@ -20,6 +20,7 @@ from dqd.cli import (
     demo,
     doctor,
     files,
+    metrics,
     optimize,
     plot,
     render,
@@ -53,6 +54,7 @@ command(short_help="See runs in the browser, and what is in every cell.")(view.v
 command(short_help="A figure of a run: its map, or how it went.")(plot.plot)
 command(short_help="A picture of every elite, for the explorer.")(render.render)
 command(short_help="What runs have reached, with intervals and tests.")(compare.compare)
+command(short_help="What else archives are worth: areas, CQD, Vendi, soft QD.")(metrics.metrics)
 command(short_help="Go on with a run that was stopped.")(run.resume)
 command(short_help="One solution by Adam: the objective alone, no map.")(optimize.optimize)
 command(help=reproduce.HELP, short_help="The tables of the paper, ours beside theirs.")(reproduce.reproduce)

@@ -7,6 +7,7 @@ all are looked at again by squared distances, which decide.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from dqd.tessellations.nearest import first_least, in_blocks, squares
 
 GROUP = 64  # centroids that stand or fall together
 GROUPS = 3  # that are looked at again, besides the best
-BLOCK = 2**17  # centroids of one product
+BLOCK = 2**15  # centroids of one product, about: what it gives stays in the cache until it is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Products:
     """What is multiplied with rows of measures."""
 
     middle: np.ndarray  # (k,) of the centroids: differences of large numbers would round badly
-    tables: tuple[np.ndarray, ...]  # (1 + k, block) each
+    tables: np.ndarray  # (blocks, 1 + k, GROUP, groups): one centroid of every group, then the next of every group
     reach: float  # of the centroids along an axis, seen from the middle
 
     @staticmethod
@@ -32,9 +33,10 @@ class Products:
         middle = centroids.mean(axis=0)
         seen = (centroids - middle).T
         table = np.concatenate([-2 * seen, np.sum(seen**2, axis=0)[None]])
-        table = np.pad(table, ((0, 0), (0, -len(centroids) % GROUP)), mode="edge")
-        blocks = (table[:, i : i + BLOCK] for i in range(0, table.shape[1], BLOCK))
-        return Products(middle, tuple(map(np.ascontiguousarray, blocks)), float(np.abs(seen).max()))
+        blocks = max(2, -(-len(centroids) // BLOCK))  # two at least: a loop of one is none
+        table = np.pad(table, ((0, 0), (0, -len(centroids) % (blocks * GROUP))), mode="edge")
+        parts = table.reshape(len(table), blocks, -1, GROUP).transpose(1, 0, 3, 2)
+        return Products(middle, np.ascontiguousarray(parts), float(np.abs(seen).max()))
 
     def nearest(self, xp: Any, rows: Any, centroids: Any) -> Any:
         """The number of the centroid nearest to each row (b, k)."""
@@ -58,11 +60,23 @@ class Products:
         return xp.take_along_axis(among, place[:, None], axis=1)[:, 0]
 
     def _lows(self, xp: Any, seen: Any) -> Any:
-        """The least |c|^2 - 2 m c in every group, (b, groups)."""
-        exact = {} if xp is np else {"precision": "highest"}  # a GPU would round the factors
+        """The least |c|^2 - 2 m c in every group, (b, groups).
+
+        In a loop on a CPU: otherwise XLA takes the least of the products anew wherever it is used, five times.
+        """
         rows = xp.concatenate([seen, xp.ones_like(seen[:, :1])], axis=1)
-        products = (xp.matmul(rows, xp.asarray(table, rows.dtype), **exact) for table in self.tables)
-        return xp.concatenate([xp.min(each.reshape(len(rows), -1, GROUP), axis=2) for each in products], axis=1)
+        tables = xp.asarray(self.tables, rows.dtype)
+        exact = {} if xp is np else {"precision": "highest"}  # a GPU would round the factors
+
+        def block(table: Any) -> Any:
+            products = xp.matmul(rows, table.reshape(len(table), -1), **exact)
+            return xp.min(products.reshape(len(rows), GROUP, -1), axis=1)  # (b, groups)
+
+        if xp is np:
+            return np.concatenate([block(table) for table in tables], axis=1)
+        jax = sys.modules["jax"]
+        found = jax.lax.map(block, tables) if jax.default_backend() == "cpu" else jax.vmap(block)(tables)
+        return xp.moveaxis(found, 0, 1).reshape(len(rows), -1)
 
     def _rounding(self, xp: Any, seen: Any) -> Any:
         """How far products may be off, (b, 1)."""
