@@ -119,7 +119,7 @@ def draw(problem: Any, part: Archive, result: dqd.Result, name: str, row: maps.R
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     for pick, found in {"best": result.archive, "trusted": part}.items():
         axes = dqd.plot.collage(found, render, labels=problem.labels[1:], title=title, pick=pick)
-        axes.figure.savefig(chosen.out.parent / f"{chosen.out.name}-{name}-{pick}.jpg", dpi=110)
+        axes.figure.savefig(chosen.out.parent / f"{chosen.out.name}-{name}-{pick}.jpg", dpi=200)
 
 
 if __name__ == "__main__":
