@@ -45,15 +45,26 @@ def networks(device: str) -> tuple[torch.nn.Module, torch.nn.Module]:
         for layer in (torch.nn.Conv2d(inputs, outputs, 4, 2, 1), torch.nn.SiLU())
     ]
     scorer = torch.nn.Sequential(*convolutions, torch.nn.Flatten(), torch.nn.Linear(128 * 8 * 8, len(NAMES)))
+    with torch.no_grad():
+        for _ in range(3):  # batch norms learn what is usual
+            generator(torch.randn(64, *LATENT))
     return generator.to(device).eval(), scorer.to(device).eval()
 
 
-def search(generator: torch.nn.Module, scorer: torch.nn.Module, iterations: int) -> dqd.Result:
+def ranges(generator: torch.nn.Module, scorer: torch.nn.Module, device: str) -> dict[str, tuple[float, float]]:
+    """Of the measures: four standard deviations over random images to either side."""
+    with torch.no_grad():
+        scores = scorer(generator(torch.randn(256, *LATENT, device=device)))[:, 1:]
+    low, high = scores.mean(0) - 4 * scores.std(0), scores.mean(0) + 4 * scores.std(0)
+    return dict(zip(NAMES[1:], zip(low.tolist(), high.tolist(), strict=True), strict=True))
+
+
+def search(generator: torch.nn.Module, scorer: torch.nn.Module, measures: dict, iterations: int) -> dqd.Result:
     problem = latent.problem(
         latent.TorchGenerator(generator, latent_shape=LATENT),
         [latent.TorchScorer(scorer, NAMES)],
         "fit",
-        {"first": (-0.5, 0.5), "second": (-0.5, 0.5)},
+        measures,
         images=36,
     )
     return dqd.illuminate(problem, dqd.cma_mega_adam(sigma=0.5), iterations=iterations, progress=False)
@@ -85,10 +96,11 @@ def main() -> None:
     for parameter in (*models[0].parameters(), *models[1].parameters()):
         parameter.requires_grad_(False)
     bare(*models, 3, chosen.device)
-    search(*models, 3)
+    measures = ranges(*models, chosen.device)
+    search(*models, measures, 3)
     rows = []
     for _ in range(chosen.turns):
-        result = search(*models, chosen.iterations)
+        result = search(*models, measures, chosen.iterations)
         least = bare(*models, chosen.iterations, chosen.device)
         rows.append({name: 1e3 * s / chosen.iterations for name, s in (("search", result.seconds), ("bare", least))})
         print(json.dumps(rows[-1]), flush=True)
