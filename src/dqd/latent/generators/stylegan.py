@@ -114,10 +114,9 @@ class StyleGAN:
         images = self.layers[1](convolve(images, self.first), per_layer[:, 1], noise[1])
         for i, (upsample, kernel) in enumerate(zip(self.upsampling, self.kernels, strict=True)):
             above, below = 2 * i + 2, 2 * i + 3
-            last = self.folded is not None and i == len(self.kernels) - 1
-            if last:  # the four kinds of pixels stay side by side: h, w, 2, 2
+            if i == len(self.kernels) - 1 and self.folded is not None and isinstance(upsample, Blurred):
                 noise[above], noise[below] = fold(noise[above]), fold(noise[below])
-                found = upsample(images)
+                found = upsample(images)  # the four kinds of pixels stay side by side: h, w, 2, 2
                 b, h, w, _, _, c = found.shape
                 images = self.layers[above](found.reshape(b, h, 4 * w, c), per_layer[:, above], noise[above])
                 images = convolve(images.reshape(b, h, w, 4 * c), self.folded).reshape(b, h, 4 * w, c)
