@@ -75,9 +75,10 @@ def trials(wanted: list[Trial], chosen: argparse.Namespace) -> Iterator[maps.Row
         return
     context = multiprocessing.get_context("spawn")
     cores = context.Queue()
-    for core in sorted(os.sched_getaffinity(0))[: chosen.workers]:
+    mine = sorted(os.sched_getaffinity(0))[: chosen.workers]
+    for core in mine:
         cores.put(core)
-    with ProcessPoolExecutor(chosen.workers, context, initializer=settle, initargs=(cores,)) as pool:
+    with ProcessPoolExecutor(len(mine), context, initializer=settle, initargs=(cores,)) as pool:
         for done in as_completed([pool.submit(make, each) for each in wanted]):
             yield done.result()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from device import describe_device, source_digest, today
 from dqd.domains.domain import Domain
 from dqd.latent import LatentDomain
 from dqd.latent.generators import stylegan
+from dqd.latent.problems import stylegan_clip  # noqa: F401, sets the flags that lsi-stylegan has
 from dqd.latent.scorers.text import KINDS, PromptScorer, unit
 from dqd.latent.spaces import Identity
 from dqd.latent.weights import clip_weights
@@ -192,6 +194,7 @@ def write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
         "platform": device.platform,
         "jax": jax.__version__,
         "dqd": dqd.__version__,
+        "flags": os.environ.get("XLA_FLAGS", ""),
         "matmul_precision": jax.config.jax_default_matmul_precision,  # None: TF32 for float32 on a GPU
         "source": source_digest(),
         **describe_device(),
