@@ -31,7 +31,6 @@ from device import describe_device, source_digest, today
 from dqd.domains.domain import Domain
 from dqd.latent import LatentDomain
 from dqd.latent.generators import stylegan
-from dqd.latent.problems import stylegan_clip  # noqa: F401, sets the flags that lsi-stylegan has
 from dqd.latent.scorers.text import KINDS, PromptScorer, unit
 from dqd.latent.spaces import Identity
 from dqd.latent.weights import clip_weights

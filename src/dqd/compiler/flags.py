@@ -6,8 +6,6 @@ import functools
 import os
 
 NO_TRITON_PRODUCTS = "--xla_gpu_enable_triton_gemm=false"  # does nothing on a CPU
-# Convolutions are tried out once, on random numbers, and not compared with each other. Nor does this on a CPU.
-TRIED_ONCE = "--xla_gpu_autotune_level=2"
 
 
 def add_flag(flag: str) -> None:

@@ -42,7 +42,6 @@ EPSILON = 1e-5  # of the instance norm
 
 # Nearest neighbour makes of pixels (p, q) the row p, p, q, q: an even output pixel sees p once and q twice.
 EVEN, ODD = np.array([[1.0, 0, 0], [0, 1, 1]]), np.array([[1.0, 1, 0], [0, 0, 1]])
-BLURRED_FROM = 256  # pixels: from here on the blur is part of the kernel, which multiplies more and moves less
 
 
 @pytree
@@ -264,15 +263,14 @@ def load(path: str | os.PathLike[str], dtype: str = "float32") -> StyleGAN:
 
 
 def from_tensors(
-    tensors: files.Tensors, dtype: str = "float32", *, fused: int | None = None, fold_last: bool | None = None
+    tensors: files.Tensors, dtype: str = "float32", *, fused: int = 2**31, fold_last: bool = False
 ) -> StyleGAN:
     """A generator that computes in `dtype`: float32, bfloat16, float16, or float64 under jax.enable_x64.
 
     From `fused` pixels on the blur is a part of the kernel, and with `fold_last` the largest images are convolved four
-    pixels at a time. Both multiply more and move less, which is for a GPU; there they are the default.
+    pixels at a time. Both multiply more and move less, to the same result; how fast they are on a GPU has not been
+    measured, so neither is the default.
     """
-    on_gpu = jax.default_backend() != "cpu"
-    fused = (BLURRED_FROM if on_gpu else 2**31) if fused is None else fused
     computed, exact = jnp.dtype(dtype), jnp.promote_types(dtype, jnp.float32)
     block_sizes = sizes(max(int(name.split(".")[2].split("x")[0]) for name in tensors if ".blocks." in name))
     noise = np.random.default_rng(0)  # the port has no fixed noise of its own
@@ -306,7 +304,7 @@ def from_tensors(
     layers = [layer(4, "epi1", "bias"), layer(4, "epi2", "conv.bias")]
     for size in block_sizes[1:]:
         layers += [layer(size, "epi1", "conv0_up.bias"), layer(size, "epi2", "conv1.bias")]
-    fold_last = (on_gpu if fold_last is None else fold_last) and fused <= block_sizes[-1]
+    fold_last = fold_last and fused <= block_sizes[-1]
     return StyleGAN(
         mapping=_mapping(tensors, exact),
         constant=jnp.asarray(tensors["g_synthesis.blocks.4x4.const"][0].transpose(1, 2, 0), computed),

@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.compiler import flags
 from dqd.domains.problem import Problem
 from dqd.inputs.names import check_known, known
 from dqd.latent.calibration import RANDOM, calibrated
@@ -32,9 +31,6 @@ from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitene
 from dqd.latent.weights import files, text_image
 from dqd.latent.witness import NOBODY, held_out
 from dqd.tessellations.grid import Grid
-
-# Three quarters of the time to compile these networks for a GPU go into trying out convolutions.
-flags.add_flag(flags.TRIED_ONCE)
 
 
 @dataclass(frozen=True)
