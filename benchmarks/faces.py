@@ -1,141 +1,125 @@
-"""Maps of faces: time, QD-score and coverage of one algorithm, on a CPU by a preview or on a GPU in full.
+"""Maps of faces: who finds the best one, and whom does an age network believe that no search has seen?
 
-    python benchmarks/faces.py --compare                            two cores: beside random sampling, with a judge
-    python benchmarks/faces.py --algorithm cma-mega-adam --iterations 10000 --resolution 200 --out runs/faces-adam
+    python benchmarks/faces.py --algorithms cma-mega-adam random          two cores: 50 iterations by a preview
+    python benchmarks/faces.py --resolution 200 --iterations 800 --seeds 3 --judged 4000       on a GPU, in full
 
-The networks must be there (`dqd fetch faces`). Everything goes to --out: the record of the search (an interrupted one
-goes on where it stopped), metrics.json and collages. With --compare as many evaluations are spent on random
-sampling, and `faceres`, an age network that no search has seen, gives a second opinion on the elites of both.
+The networks must be there (`dqd fetch faces`). All spend 36 evaluations per iteration. Trials that the file has already
+are not made again. The first seed of each algorithm draws its collage, of the best face of each block and of the best
+one that the judge agrees with.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+import dqd
+import maps
 from dqd.archives.archive import Archive
 from dqd.compiler import cache
-from dqd.illumination import illuminate
-from dqd.latent import finish
 from dqd.latent import presets as latent
 from dqd.latent.problems.faces import MEASURES, OBJECTIVE, build
-from dqd.paper import presets
-from dqd.types import replace
+from dqd.paper.presets import ALGORITHMS, preset
+from dqd.saved.agreement import Agreement
+from dqd.types import Evaluation, replace
 
-JUDGED = 100  # elites that the second age network looks at
+CONTESTANTS = ("cma-mega-adam", "cma-maega", "targeting", "map-elites-line", "random")
 
 
 def main() -> None:
-    arguments = _arguments()
+    chosen = _arguments()
     cache.enable()
-    out = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
-    problem = build(
-        objective=arguments.objective,
-        measures=tuple(arguments.measure or MEASURES),
-        space=arguments.space,
-        resolution=arguments.resolution,
-        preview=arguments.preview,
-        dtype=arguments.dtype,
-    )
-    if arguments.images:
-        problem = replace(problem, domain=replace(problem.domain, images=arguments.images))
-    names = [arguments.algorithm, "random"] if arguments.compare else [arguments.algorithm]
-    found = {name: _search(problem, name, arguments, out) for name in names}
-    report = {
-        "device": jax.devices()[0].device_kind,
-        "jax": jax.__version__,
-        "problem": problem.title,
-        "objective": arguments.objective,
-        "measures": list(arguments.measure or MEASURES),
-        "space": arguments.space,
-        "resolution": arguments.resolution,
-        "seed": arguments.seed,
-        "searches": {name: metrics for name, (_, metrics) in found.items()},
-    }
-    for name, (archive, _) in found.items():
-        finish.pictures(problem, archive, problem.final or problem.domain, out / name)
-        if arguments.compare:
-            report["searches"][name]["judge"] = _judged(archive, problem)
-    (out / "metrics.json").write_text(json.dumps(report, indent=2) + "\n")
-    print(json.dumps(report, indent=2))
+    pair = (chosen.objective, *(chosen.measure or MEASURES))
+    options = {"space": chosen.space, "resolution": chosen.resolution, "preview": chosen.preview}
+    problem = build(objective=pair[0], measures=pair[1:], dtype=chosen.dtype, **options)
+    if chosen.images:
+        problem = replace(problem, domain=replace(problem.domain, images=chosen.images))
+    about = {"iterations": chosen.iterations, "judged": chosen.judged, "views": [], **options}
+    path = chosen.out.with_suffix(".json")
+    rows = maps.known_trials(path, about)
+    made = {maps.key(row) for row in rows}
+    for seed, name in itertools.product(range(chosen.seeds), chosen.algorithms):
+        if (name, pair, seed) not in made:
+            rows.append(trial(problem, name, pair, seed, chosen))
+            print(json.dumps(rows[-1]), flush=True)
+            maps.write(path, about, rows)
+    words = f"lsi-faces, space {chosen.space}, {chosen.resolution} × {chosen.resolution} cells, "
+    words += f"{chosen.iterations:,} iterations of 36 evaluations, mean and standard deviation of {chosen.seeds} seeds."
+    chosen.out.with_suffix(".md").write_text(maps.table(rows, words))
+    print(maps.table(rows, words))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--algorithm", choices=list(latent.LATENT["lsi-faces"].settings), default=latent.ALGORITHM)
+    parser.add_argument("--algorithms", nargs="+", choices=list(latent.LATENT["lsi-faces"].settings))
     parser.add_argument("--objective", default=OBJECTIVE)
     parser.add_argument("--measure", action="append")
     parser.add_argument("--space", default="p")
     parser.add_argument("--iterations", type=int, default=latent.iterations("lsi-faces"))
     parser.add_argument("--resolution", type=int, default=25)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--device", choices=("cpu", "gpu"), help="refuse to run elsewhere")
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--preview", type=int, choices=(0, 128, 256), help="pixels; 0: the full network")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--images", type=int, help="images per pass, which bounds memory")
-    parser.add_argument("--compare", action="store_true", help="beside random sampling, with the second age network")
+    parser.add_argument("--judged", type=int, default=100, help="elites of each trial that the judge looks at")
     parser.add_argument("--out", type=Path, default=Path("runs/faces"))
+    parser.set_defaults(algorithms=CONTESTANTS)
     arguments = parser.parse_args()
-    if arguments.device and arguments.device != jax.default_backend():
-        parser.error(f"--device {arguments.device}: JAX found only {jax.default_backend()}")
     arguments.preview = False if arguments.preview == 0 else arguments.preview
     return arguments
 
 
-def _search(problem: Any, name: str, arguments: Any, out: Path) -> tuple[Archive, dict[str, Any]]:
-    """One search, its elites scored in full at the end if they were not so far."""
-    result = illuminate(
-        problem.domain,
-        presets.preset("lsi-faces", name),
-        problem.grid,
-        x0=problem.x0,
-        bounds=problem.bounds,
-        initial_sigma=problem.initial_sigma,
-        iterations=arguments.iterations,
-        seed=arguments.seed,
-        out=out / name,
-    )
-    metrics = result.summary() | {
-        "ms_per_iteration": 1000 * result.seconds / max(result.iterations, 1),
+def trial(problem: Any, name: str, pair: tuple[str, ...], seed: int, chosen: argparse.Namespace) -> maps.Row:
+    """One search; its elites scored in full at the end if they were not so far; some of them judged by the other."""
+    unheard = replace(problem, witness=None)
+    emitter = preset("lsi-faces", name)
+    result = dqd.illuminate(unheard, emitter, iterations=chosen.iterations, seed=seed, progress=False)
+    started = time.perf_counter()
+    part = judged(problem, result, chosen.judged)
+    agreement = Agreement(part.to_numpy(False), problem.opinions)
+    kept = agreement.qd_score / max(float(part.metrics.qd_score), 1e-9)
+    said = agreement.summary()
+    row = maps.figures(result, name, pair, seed) | {
         "cells": len(result.elites),
+        "judged": len(part.elites),
+        "trusted": kept * result.qd_score,
+        "agreement": agreement.share,
+        "opinions": said["opinions"],
+        "judge_seconds": time.perf_counter() - started,
         "peak_memory_bytes": (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"),
     }
-    if not problem.judges:
-        return result.archive, metrics
-    started = time.perf_counter()
-    archive = problem.judged(result.archive, finish.tenths(print))
-    full = {key: float(getattr(archive.metrics, key)) for key in ("qd_score", "coverage", "mean", "best")}
-    full |= {"cells": len(archive.elites), "seconds": time.perf_counter() - started}
-    return archive, metrics | {"preview_only": True, "full": full}
+    if seed == 0:
+        draw(problem, part, result, name, row, chosen)
+    return row
 
 
-def _judged(archive: Archive, problem: Any) -> dict[str, float]:
-    """How far the second age network agrees with the searched one, over some elites drawn in full."""
-    import faceres
+def judged(problem: Any, result: dqd.Result, most: int) -> Archive:
+    """Some elites, drawn without choice, with what the held-out judge says of them. To judge all takes minutes."""
+    elites = result.elites
+    rows = np.random.default_rng(0).permutation(len(elites))[:most]
+    found = Evaluation(jnp.asarray(elites.objective[rows]), jnp.asarray(elites.measures[rows]))
+    some, _ = Archive.empty(problem.grid, problem.x0.size).add(jnp.asarray(elites.solutions[rows]), found)
+    return replace(problem, domain=problem.final or problem.domain, final=None).judged(some)
 
-    domain = problem.final or problem.domain
-    column = domain.measures.index("age")
-    elites = archive.elites
-    chosen = np.random.default_rng(0).permutation(len(elites))[:JUDGED]
-    weights = faceres.download()
-    guess = []
-    for solution in elites.solutions[chosen]:
-        picture = np.moveaxis(domain.render(solution[None]), -1, 1).astype(np.float32) / 127.5 - 1
-        guess.append(float(faceres.ages(weights, picture)[0]))
-    searched = elites.measures[chosen, column]
-    return {
-        "elites": len(chosen),
-        "correlation": float(np.corrcoef(searched, guess)[0, 1]),
-        "mean_difference": float(np.mean(np.abs(searched - np.asarray(guess)))),
-        "bias": float(np.mean(np.asarray(guess) - searched)),
-    }
+
+def draw(problem: Any, part: Archive, result: dqd.Result, name: str, row: maps.Row, chosen: argparse.Namespace) -> None:
+    """Collages: of all elites, and of those judged ones that are trusted."""
+    render = (problem.final or problem.domain).render
+    agreed = f"trusted {row['trusted']:.1f}: {row['agreement']:.0f} % agreed by a second age network"
+    title = f"{problem.title}\n{ALGORITHMS[name].title}, {chosen.iterations:,} iterations, seed 0\n"
+    title += f"QD-score {result.qd_score:.1f}, {agreed}"
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    for pick, found in {"best": result.archive, "trusted": part}.items():
+        axes = dqd.plot.collage(found, render, labels=problem.labels[1:], title=title, pick=pick)
+        axes.figure.savefig(chosen.out.parent / f"{chosen.out.name}-{name}-{pick}.jpg", dpi=200)
 
 
 if __name__ == "__main__":

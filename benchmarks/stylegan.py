@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -192,6 +193,7 @@ def write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
         "platform": device.platform,
         "jax": jax.__version__,
         "dqd": dqd.__version__,
+        "flags": os.environ.get("XLA_FLAGS", ""),
         "matmul_precision": jax.config.jax_default_matmul_precision,  # None: TF32 for float32 on a GPU
         "source": source_digest(),
         **describe_device(),

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from explorer.samples import archive, make_run
 from PIL import Image
 from typer.testing import CliRunner
 
-from dqd.cli import app
+from dqd.cli import app, pictures
 from dqd.figures import animation
 
 DRAWING = """
@@ -129,3 +130,15 @@ def test_ffmpeg_is_given_every_frame(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="ffmpeg could not make the film: no such codec"):
         animation.save(frames, tmp_path / "other.mp4", 12)
     assert not (tmp_path / "other.mp4").exists()
+
+
+@pytest.mark.parametrize(("trusted", "end"), [(False, ""), (True, ", which alone are shown")])
+def test_the_title_of_a_collage_names_objective_algorithm_and_judges(trusted, end):
+    said = {"qd_score": 26.62, "trusted_qd_score": 25.47, "agreement": 94.1, "opinions": [{"judge": "neighbours"}]}
+    command = {"domain": "lsi-digits", "algorithm": "cma-mega-adam"}
+    config = {"command": command, "domain": {"objective": "digit-8"}, "summary": {"iterations": 1600, "seed": 3} | said}
+    assert pictures._title(SimpleNamespace(config=config), trusted).splitlines() == [
+        "lsi-digits: digit-8",
+        "CMA-MEGA (Adam), 1,600 iterations, seed 3",
+        f"QD-score 26.6, trusted 25.5: 94 % agreed by neighbours{end}",
+    ]

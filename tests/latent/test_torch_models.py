@@ -1,5 +1,7 @@
 """Generators and scorers in PyTorch: the same numbers as their twins in JAX, alone and mixed, in every use."""
 
+from contextlib import nullcontext
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -136,11 +138,45 @@ def test_jacobians_and_probes_take_such_a_domain():
         (lambda: _scored(lambda images: images.data.mean((2, 3))[:, :2]), TypeError, "what the scorer returns cannot"),
         (lambda: _made(lambda w: w), ValueError, r"expected images \(b, 1 or 3, height, width\), got \(2, 4\)"),
         (lambda: _made(torch.nn.Sequential(torch.nn.Dropout())), TypeError, "is in train mode"),
+        (
+            lambda: TorchGenerator(_broken(), 4),
+            ValueError,
+            "generator: NaN or infinity in 0.bias; the training diverged",
+        ),
     ],
 )
 def test_mistakes_are_named(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def test_what_a_generator_says_itself_comes_with_what_it_was_given():
+    def fails(latents):
+        raise KeyError("style")
+
+    with pytest.raises(KeyError, match="style") as caught:
+        _made(fails)
+    assert caught.value.__notes__ == ["the generator was given a batch of shape (2, 4)"]
+
+
+@pytest.mark.parametrize(("seed", "warnings"), [(None, 1), (0, 0)])
+def test_a_generator_that_draws_random_numbers_is_told_so_once(seed, warnings):
+    def noisy(latents):
+        if seed is not None:
+            torch.manual_seed(seed)
+        return torch.randn(len(latents), 3, 6, 6) + latents.mean()
+
+    generator = TorchGenerator(noisy, 4)
+    with pytest.warns(UserWarning, match="random numbers") if warnings else nullcontext([]) as told:
+        for _ in range(2):
+            generator.images(np.ones((2, 4), np.float32))
+    assert [str(each.message)[:38] for each in told] == ["generator: it draws random numbers, so"] * warnings
+
+
+def _broken():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3))
+    model[0].bias.data[1] = float("nan")
+    return model
 
 
 def _scored(function):

@@ -56,22 +56,32 @@ def collage(archive: SavedArchive, draw: Draw, out: Path, **layout: Any) -> Path
     def render(solutions: np.ndarray) -> np.ndarray:
         return np.stack([np.asarray(picture) for picture in draw(solutions)])
 
-    layout["title"] = layout.get("title") or _title(archive)
+    layout["title"] = layout.get("title") or _title(archive, layout.get("pick") == "trusted")
     drawing.save(plot.collage(archive, render, **layout), out)
     return out
 
 
-def _title(archive: SavedArchive) -> str:
-    """What was searched, and how."""
+def _title(archive: SavedArchive, trusted: bool) -> str:
+    """What was searched, and how; and how far held-out judges agree."""
+    from dqd.paper.presets import ALGORITHMS
     from dqd.saved import words
 
     config, summary = archive.config, archive.config.get("summary", {})
     described: Any = config.get("domain")
     objective = described.get("objective") if isinstance(described, dict) else None
     what = ": ".join(filter(None, (words.domain(config), words.text(objective))))
-    done = summary.get("iterations")
-    how = f"{words.algorithm(config)}, {done:,} iterations, seed {summary.get('seed')}" if done else ""
-    return "\n".join(filter(None, (what, how)))
+    done, name = summary.get("iterations"), words.algorithm(config)
+    known = ALGORITHMS[name].title if name in ALGORITHMS else name
+    how = f"{known}, {done:,} iterations, seed {summary.get('seed')}" if done else ""
+    agreed = "" if summary.get("agreement") is None else _agreed(summary, trusted)
+    return "\n".join(filter(None, (what, how, agreed)))
+
+
+def _agreed(summary: dict[str, Any], trusted: bool) -> str:
+    names = " and ".join(dict.fromkeys(opinion["judge"] for opinion in summary.get("opinions", ())))
+    shown = ", which alone are shown" if trusted else ""
+    score = f"QD-score {summary['qd_score']:.1f}, trusted {summary['trusted_qd_score']:.1f}"
+    return f"{score}: {summary['agreement']:.0f} % agreed by {names}{shown}"
 
 
 def row_of(archive: SavedArchive, name: str) -> int:

@@ -152,7 +152,7 @@ class TorchEvaluator:
                 return evaluate(rows)
             parts = [evaluate(part) for part in rows.split(most)]
         except Exception as error:
-            modes.explain(error, most, self.batched)
+            modes.explain(error, most, modes.GIVEN[self.batched], "chunk")
             raise
         return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 

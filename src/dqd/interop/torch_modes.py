@@ -32,6 +32,10 @@ OVERWRITING = (
     "torch_evaluator: the function overwrites the solutions it is given; use operations that return new tensors (clamp "
     "instead of clamp_, x = x + 1 instead of x += 1), or begin with x = x.clone()"
 )
+DRAWING = (
+    "{part}: it draws random numbers, so the same row is worth something else each time, and elites are the luckiest; "
+    "give it noise that is fixed"
+)
 GIVEN = {  # batched or not: for those who wonder why their function fails
     False: "the function was given one solution; torch_evaluator(function, batched=True) gives it whole batches",
     True: "the function was given a whole batch; torch_evaluator(function) gives it one solution at a time",
@@ -69,20 +73,23 @@ def overwriting() -> MisuseError:
     return MisuseError(OVERWRITING)
 
 
-def explain(error: Exception, rows: int, batched: bool) -> None:
-    """Raise what torch says in words that tell what to do; what the function itself says gets a note."""
+def explain(error: Exception, rows: int, note: str, fewer: str) -> None:
+    """Raise what torch says in words that tell what to do; what the function itself says gets a note.
+
+    `fewer` names the setting of how many go through at once.
+    """
     import torch
 
     if isinstance(error, torch.cuda.OutOfMemoryError):
         raise MemoryError(
-            f"torch ran out of memory with {rows} solutions in one forward; give torch_evaluator fewer, such as "
-            f"chunk={max(1, rows // 2)}, or let JAX take less: XLA_PYTHON_CLIENT_PREALLOCATE=false"
+            f"torch ran out of memory with {rows} solutions in one forward; let it have fewer, such as "
+            f"{fewer}={max(1, rows // 2)}, or let JAX take less: XLA_PYTHON_CLIENT_PREALLOCATE=false"
         ) from error
     for sign, words in SIGNS.items():
         if isinstance(error, RuntimeError) and sign in str(error):
             raise MisuseError(words) from error
     if not isinstance(error, MisuseError):
-        error.add_note(GIVEN[batched])
+        error.add_note(note)
 
 
 # What the function uses -----------------------------------------------------------------------------------------------
@@ -132,6 +139,23 @@ def digest(used: Mapping[str, Any], searched: Sequence[Any]) -> str:
                 few = tensor.detach().reshape(-1)[:: max(1, tensor.numel() // SAMPLE)]
                 whole.update(f"{name}.{part} {tuple(tensor.shape)} {few.double().cpu().tolist()}".encode())
     return whole.hexdigest()[:16]
+
+
+def check_finite(used: Mapping[str, Any], chosen: str) -> None:
+    """Raise ValueError naming a weight that is NaN or infinite: of it every answer would be made."""
+    import torch
+
+    for thing in used.values():
+        for name, weight in thing.named_parameters() if isinstance(thing, torch.nn.Module) else ():
+            if not torch.isfinite(weight).all():
+                raise ValueError(f"{chosen}: NaN or infinity in {name}; the training diverged, or the file is damaged")
+
+
+def dice(device: Any) -> Tensor:
+    """The state of the random numbers that a function on this device would draw from."""
+    import torch
+
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.random.get_rng_state()
 
 
 # Train mode -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dqd.console import saying
 from dqd.inputs.evaluator import MisuseError
 from dqd.interop import torch_modes as modes
 from dqd.interop.torch_arrays import is_tensor, on_one_gpu, to_jax, to_torch
@@ -36,9 +37,10 @@ class TorchPart:
         if not callable(function):
             raise TypeError(f"{chosen}: expected a function of tensors or a module, got {type(function).__name__}")
         used = modes.used_by(function)
+        modes.check_finite(used, chosen)
         self.function, self.chosen, self.weights = function, chosen, modes.digest(used, [])
         self.device, self.dtype = modes.place(used, device)
-        self._layers = modes.layers_with_modes(used)
+        self._layers, self._tried = modes.layers_with_modes(used), False
 
     def values(self, batch: Any) -> Tensor:
         """Without gradients."""
@@ -70,16 +72,32 @@ class TorchPart:
 
     def _called(self, rows: Tensor) -> Tensor:
         modes.check_layers(self._layers)
+        dice = None if self._tried else modes.dice(rows.device)
         try:
             values = self.function(rows)
         except Exception as error:
-            modes.explain(error, len(rows), batched=True)
+            note = f"the {self.chosen} was given a batch of shape {tuple(rows.shape)}"
+            modes.explain(error, len(rows), note, "images")
             raise
         if not is_tensor(values):
             raise MisuseError(f"{self.chosen}: expected it to return a tensor, got {type(values).__name__}")
         if not values.ndim or len(values) != len(rows):
             raise MisuseError(f"{self.chosen}: expected {len(rows)} rows for {len(rows)}, got {tuple(values.shape)}")
+        if dice is not None:
+            self._try_again(rows, values, dice)
         return values
+
+    def _try_again(self, rows: Tensor, values: Tensor, dice: Tensor) -> None:
+        """Once, and only a function that has drawn random numbers; it may have fixed their seed itself."""
+        import torch
+
+        self._tried = True
+        if torch.equal(dice, modes.dice(rows.device)):
+            return
+        with torch.no_grad():
+            again = self.function(rows)
+        if not torch.allclose(again, values, rtol=1e-3, atol=1e-4):
+            saying.warn(modes.DRAWING.format(part=self.chosen), stacklevel=2)
 
 
 def as_jax(array: Any) -> Array:

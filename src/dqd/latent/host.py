@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from dqd.interop.torch_parts import as_jax, as_numpy
 from dqd.latent.terms import signed, unsigned
@@ -33,6 +34,12 @@ _linear_space = jax.jit(lambda space, solutions: jax.vjp(space.latents, solution
 _linear_images = jax.jit(lambda generator, latents: jax.vjp(lambda w: generator.images(w, None), latents))
 _linear_scores = jax.jit(lambda scorer, images: jax.vjp(scorer.scores, images))
 _pulled = jax.jit(lambda pull_back, slope: pull_back(slope)[0])
+
+
+@jax.jit
+def _rows(pull_back: PullBack, slopes: list[Array]) -> Array:
+    """All rows of a jacobian from one program: (1 + k) gradients (b, ...) -> (b, 1 + k, n)."""
+    return jax.vmap(lambda slope: pull_back(slope)[0], out_axes=1)(jnp.stack(slopes))
 
 
 @dataclass(frozen=True)
@@ -82,10 +89,11 @@ class HostedLatent:
         images, to_latents = self._generated(latents)
         judged = [(scorer, *self._judged(scorer, images)) for scorer in self._wanted]
         columns = {name: column for scorer, scores, _ in judged for name, column in _named(scorer, scores).items()}
-        slopes = [self._slope(term, judged, to_latents) for term in (domain.objective, *domain.measures)]
-        rows = [np.asarray(_pulled(to_solutions, slope.astype(latents.dtype))) for slope in slopes]
-        rows[0] = rows[0] - 2 * domain.norm_penalty * solutions / solutions.shape[1]
-        jacobian: Any = np.stack(rows, axis=1)
+        slopes = [
+            self._slope(term, judged, to_latents).astype(latents.dtype) for term in (domain.objective, *domain.measures)
+        ]
+        jacobian: Any = np.array(_rows(to_solutions, slopes))
+        jacobian[:, 0] -= 2 * domain.norm_penalty * solutions / solutions.shape[1]
         return replace(self._evaluation(solutions, columns), jacobian=jacobian)
 
     def _slope(self, term: str, judged: list[Any], to_latents: PullBack) -> Any:

@@ -33,6 +33,9 @@ class Latent:
     cpu: int = ITERATIONS
 
 
+_ALONE = {"emitters": 1, "batch_size": 36}
+
+
 def _settings(
     iso: float, line: tuple[float, float], cma_me: float, cma_mega: tuple[float, float], adam: tuple[float, float]
 ) -> Settings:
@@ -41,6 +44,9 @@ def _settings(
         "cma-mega": {"sigma": cma_mega[0], "learning_rate": cma_mega[1]},
         "cma-mega-adam": {"sigma": adam[0], "learning_rate": adam[1]},
         "cma-me": {"sigma": cma_me},
+        # One emitter, like the others: an image costs more than all of an emitter does.
+        "cma-mae": {"sigma": cma_me, **_ALONE},
+        "cma-maega": {"sigma": adam[0], "learning_rate": adam[1], "optimizer": "adam", **_ALONE},
         "map-elites": {"sigma": iso},
         "map-elites-line": {"sigma1": line[0], "sigma2": line[1]},
         "auto": {},

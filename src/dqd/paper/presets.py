@@ -238,7 +238,7 @@ def settings(domain: str, algorithm: str) -> dict[str, Any]:
     known("domain", domain, PROBLEMS)
     row = known("algorithm", algorithm, ALGORITHMS)
     if domain in LATENT:
-        return {**known(f"algorithm for {domain}", algorithm, LATENT[domain].settings), **row.common}
+        return {**row.common, **known(f"algorithm for {domain}", algorithm, LATENT[domain].settings)}
     return row.values(domain)
 
 

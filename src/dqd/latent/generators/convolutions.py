@@ -48,13 +48,13 @@ def weave(even: Array, odd: Array, axis: int) -> Array:
 
 
 def phase_kernel(kernel: np.ndarray, even: np.ndarray, odd: np.ndarray) -> np.ndarray:
-    """The kernel of `phases` from a 3 x 3 kernel (o, i, 3, 3).
+    """The kernel (p, p, i, 2 * 2 * o) of all four kinds of pixels from a 3 x 3 kernel (o, i, 3, 3).
 
-    `even` and `odd` are (2, 3): how the two input pixels that such an output pixel sees weigh the kernel's three taps.
+    `even` and `odd` are (p, 3): how the p input pixels that such an output pixel sees weigh the kernel's three taps.
     """
-    taps = np.stack([even, odd])  # (2 phases, 2 pixels, 3 taps)
+    taps = np.stack([even, odd])  # (2 phases, p pixels, 3 taps)
     found = np.einsum("apk,bql,oikl->pqiabo", taps, taps, kernel, optimize=True)
-    return found.reshape(2, 2, kernel.shape[1], -1)
+    return found.reshape(*found.shape[:3], -1)
 
 
 def leaky_relu(values: Array) -> Array:
