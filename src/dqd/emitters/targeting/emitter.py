@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, Archive
@@ -25,7 +26,9 @@ from dqd.compiler.random import normals, uniforms
 from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
 from dqd.emitters.gain import gained
+from dqd.emitters.targeting import chase as chases
 from dqd.emitters.targeting import starts
+from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
@@ -36,24 +39,10 @@ from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, p
 
 T = TypeVar("T")
 
-NEAR_EDGE = 0.45  # of a cell from its middle, at most: where hard shots aim
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
 ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
 KICKED = 0.5  # share of the shots at elites
 WILD = 0.15  # share of the hard shots
-CHASE = 6  # steps in a row after one open cell
-NEARER = 0.9  # each of them must come so much nearer
-
-
-@pytree
-class Chase:
-    goal: Array  # () the open cell
-    left: Array  # () steps left; 0: there is no chase
-    away: Array  # () how far it is, in cells
-
-    @staticmethod
-    def none(dtype: jnp.dtype) -> Chase:
-        return Chase(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
 
 
 @pytree
@@ -80,6 +69,14 @@ class Sideways:
 
 
 @pytree
+class Aims:
+    aim: Array  # (b, k) in cells, seen from theta
+    hard: Array  # (b,)
+    pursues: Array  # (b,)
+    onwards: Array  # (b,)
+
+
+@pytree
 class Targeting:
     """`reach`, in cells, is how far the first shots may go; from then on it is learnt."""
 
@@ -103,7 +100,7 @@ class Targeting:
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> TargetingState:
         sizes, gains = Sizes.first(x0.dtype), jnp.array([0, 1], x0.dtype)
-        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0.dtype), gains, bounds)
+        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0), gains, bounds)
 
     def points(self, state: TargetingState, archive: Archive, noise: dict[str, Any]) -> Points:
         return Points(state.theta[None], jnp.ones(1, bool))
@@ -117,47 +114,60 @@ class Targeting:
         sizes = state.sizes.here(model.cell, self.reach * model.hard_cell, free)
         view = View.around(archive, measures)
         shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
-        shots, chases = self._chasing(state.chase, view, shots)
+        shots, goes_on = state.chase.joined(view, shots)
+
+        shots, aims = self._aims(state, view, model, sizes, shots, noise["uniform"])
+        steps, sideways = self._sideways(model, sizes, free, shots.is_open, aims.hard, noise)
+        steps = steps + model.shortest(aims.aim)
+        if True:
+            onwards = jnp.where(aims.pursues, aims.onwards, 0)
+            steps = steps + onwards[:, None] * state.chase.step
 
         target = view.cells[shots.place]
-        middle, hard, aim = self._aims(state, view, model, sizes, shots, noise["uniform"])
-        steps, sideways = self._sideways(model, sizes, free, shots.is_open, hard, noise)
-        solutions = theta + model.shortest(aim) + steps
-
-        away = jnp.max(jnp.maximum(jnp.abs(middle[0]) - NEAR_EDGE, 0))
-        follow = state.explores & hard[0] & (~chases | (away < NEARER * state.chase.away))
-        left = jnp.where(chases, state.chase.left - 1, CHASE)
-        squared = model.squared_length(aim)
+        runs = chases.pursuers(self.branches)
+        pursuit = Pursuit(
+            goal=target[0],
+            on=aims.pursues[0],
+            left=jnp.where(goes_on, state.chase.left - 1, chases.LONGEST),
+            away=chases.away(view.middles[shots.place[0]]),
+            middle=measures + view.middles[shots.place[0]] * neighbourhood(archive.tessellation).widths(measures),
+            steps=steps[runs],
+        )
+        squared = model.squared_length(aims.aim)
         drawn = {
             "target": target,
             "open": shots.is_open,
-            "fair": shots.is_open & ~hard,
-            "close": jnp.all(jnp.abs(aim) <= CLOSE, axis=1),
+            "fair": shots.is_open & ~aims.hard,
+            "close": jnp.all(jnp.abs(aims.aim) <= CLOSE, axis=1),
             "sideways": sideways,
             "rise": view.stored[shots.place] - objective,
-            "linear": matmul(aim, model.slope) + sideways.climb * free**2,
+            "linear": matmul(aims.aim, model.slope) + sideways.climb * free**2,
             "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
             "length": squared,
-            "chase": Chase(target[0], jnp.where(follow, left, 0), away),
-            "walk": solutions[0],
+            "pursuit": pursuit,
             "start": noise["start"],
         }
-        return replace(state, sizes=sizes), Proposal(solutions, drawn)
+        return replace(state, sizes=sizes), Proposal(theta + steps, drawn)
 
     def _aims(
         self, state: TargetingState, view: View, model: LocalModel, sizes: Sizes, shots: Shots, uniform: Array
-    ) -> tuple[Array, Array, Array]:
-        """Middles of the targets; which shots are hard; and what is aimed at, seen from theta in cells.
-
-        The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner.
-        """
+    ) -> tuple[Shots, Aims]:
+        """The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner."""
+        runs = jnp.zeros(self.branches, bool).at[0].set(True) | shots.spare
+        place = jnp.where(shots.spare & state.explores & shots.is_open[0], shots.place[0], shots.place)
+        shots = replace(shots, place=place, is_open=jnp.isneginf(view.stored[place]) & (view.cells[place] >= 0))
         middle = view.middles[shots.place]
         far = model.squared_length(middle) > sizes.radius**2
         hard = shots.is_open & (shots.spare | far | (state.misses.of(view.cells[shots.place]) > 0))
+        pursues = runs & hard & hard[0] & state.explores
         corner = middle + INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
-        edge = NEAR_EDGE * uniform[0][:, None]
-        near = jnp.clip(0, middle - edge, middle + edge)
-        return middle, hard, jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
+        edge = NEAR_EDGE * jnp.where(pursues, 1, uniform[0])[:, None]
+        length, onwards = np.ones(self.branches), np.zeros(self.branches)
+        numbers = chases.pursuers(self.branches)
+        length[numbers], onwards[numbers] = chases.LENGTHS[: len(numbers)], chases.ONWARDS[: len(numbers)]
+        near = jnp.clip(0, middle - edge, middle + edge) * jnp.where(pursues, length, 1)[:, None]
+        aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
+        return shots, Aims(aim, hard, pursues, jnp.asarray(onwards, aim.dtype))
 
     def _sideways(
         self, model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
@@ -186,19 +196,11 @@ class Targeting:
         room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
         return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
 
-    def _chasing(self, chase: Chase, view: View, shots: Shots) -> tuple[Shots, Array]:
-        """The first shot goes on with the chase, if there is one and its goal is in sight."""
-        place = jnp.argmax(view.cells == chase.goal).astype(shots.place.dtype)
-        chases = (chase.left > 0) & (view.cells[place] == chase.goal) & jnp.isneginf(view.stored[place])
-        return replace(
-            shots,
-            place=shots.place.at[0].set(jnp.where(chases, place, shots.place[0])),
-            is_open=shots.is_open.at[0].set(chases | shots.is_open[0]),
-        ), chases
-
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
         hit, new = result.cell == drawn["target"], result.status == NEW
-        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"])
+        chase = chases.after(state.chase, drawn["pursuit"], archive, result)
+        hunted = (chase.left > 0) & (drawn["target"] == chase.goal)
+        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"] & ~hunted)
         gain = gained(result, archive)
         gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
@@ -210,17 +212,16 @@ class Targeting:
         sizes = sizes.with_steps(improvement, sideways.climbed, sideways.ascent, sideways.kicked, sideways.kick)
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
         start = starts.next_start(archive, misses, gains, drawn["start"])
-        chase = drawn["chase"]
-        followed = (chase.left > 0) & jnp.isneginf(once(archive.objective[chase.goal]))
-        chases = followed & jnp.all(jnp.isfinite(drawn["walk"]))
+        walk = state.theta + chase.step
+        follows = (chase.left > 0) & jnp.all(jnp.isfinite(walk))
         elite = jnp.where(archive.count > 0, archive.elite(start.cell), state.theta)
         return replace(
             state,
-            theta=jnp.where(chases, drawn["walk"], elite),
-            explores=start.explores | chases,
+            theta=jnp.where(follows, walk, elite),
+            explores=start.explores | follows,
             misses=misses,
             sizes=sizes,
-            chase=replace(chase, left=jnp.where(chases, chase.left, 0)),
+            chase=replace(chase, left=jnp.where(follows, chase.left, 0)),
             gains=gains,
         )
 
