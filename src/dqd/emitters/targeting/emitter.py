@@ -42,6 +42,7 @@ T = TypeVar("T")
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
 ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
 KICKED = 0.5  # share of the shots at elites
+THINNED = 0.25
 WILD = 0.15  # share of the hard shots
 
 
@@ -118,7 +119,10 @@ class Targeting:
 
         shots, aims = self._aims(state, view, model, sizes, shots, noise["uniform"])
         steps, sideways = self._sideways(model, sizes, free, shots.is_open, aims.hard, noise)
-        steps = steps + model.shortest(aims.aim)
+        thinned = ~shots.is_open & (noise["uniform"][1] > 1 - THINNED)
+        thin = jnp.minimum(sizes.thin + noise["normal"][1], 0)
+        some = ~thinned[:, None] | (0.5 + 0.5 * noise["direction"] < jnp.exp(thin)[:, None])
+        steps = steps + model.by_some(aims.aim, some)
         if True:
             onwards = jnp.where(aims.pursues, aims.onwards, 0)
             steps = steps + onwards[:, None] * state.chase.step
@@ -145,6 +149,8 @@ class Targeting:
             "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
             "length": squared,
             "pursuit": pursuit,
+            "thinned": thinned,
+            "thin": thin,
             "start": noise["start"],
         }
         return replace(state, sizes=sizes), Proposal(theta + steps, drawn)
@@ -204,12 +210,13 @@ class Targeting:
         gain = gained(result, archive)
         gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
-        seen = hit & ~drawn["open"] & jnp.isfinite(result.value)
+        seen = hit & ~drawn["thinned"] & ~drawn["open"] & jnp.isfinite(result.value)
         improvement = jnp.where(result.status == IMPROVED, gain, 0)
         sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
         sideways = drawn["sideways"]
         sizes = sizes.with_steps(improvement, sideways.climbed, sideways.ascent, sideways.kicked, sideways.kick)
+        sizes = sizes.with_thin(improvement, drawn["thinned"], drawn["thin"])
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
         start = starts.next_start(archive, misses, gains, drawn["start"])
         walk = state.theta + chase.step

@@ -68,6 +68,16 @@ class LocalModel:
             return shortest_within(self.room, self.rows, DAMPING * self.trace, z)
         return matmul(matmul(z, self.inverse), self.rows)
 
+    def by_some(self, z: Array, some: Array) -> Array:
+        """The shortest steps by which only some coordinates move, (b, n)."""
+        k, n = self.rows.shape
+        if self.room is not None:
+            return shortest_within(self.room, self.rows, DAMPING * self.trace, z, ~some)
+        pairs = (self.rows[:, None] * self.rows[None]).reshape(k * k, n).T
+        square = matmul(some.astype(z.dtype), pairs).reshape(-1, k, k)
+        damped = DAMPING * self.trace * jnp.eye(k, dtype=z.dtype)
+        return jnp.where(some, matmul(solve(square + damped, z), self.rows), 0)
+
     def in_null_space(self, direction: Array) -> Array:
         """What of it moves no measure. Taken twice: damping leaves a rest of the first time."""
         for _ in range(2):

@@ -30,14 +30,14 @@ class Room:
         return jnp.where(blocked, 0, direction)
 
 
-def shortest_within(room: Room, rows: Array, damping: Array, z: Array) -> Array:
+def shortest_within(room: Room, rows: Array, damping: Array, z: Array, still: Array) -> Array:
     """The shortest steps (b, n) that move the measures by z (b, k) and stay in the room, or end close to it.
 
     Of J J^T only the coordinates count that are not held; the held ones have done their part of z.
     """
     k, n = rows.shape
     pairs = (rows[:, None] * rows[None]).reshape(k * k, n).T
-    steps, held = jnp.zeros((len(z), n), z.dtype), jnp.zeros((len(z), n), bool)
+    steps, held = jnp.zeros((len(z), n), z.dtype), still
     damped = damping * jnp.eye(k, dtype=z.dtype)
     for _ in range(ROUNDS):
         square = matmul((~held).astype(z.dtype), pairs).reshape(-1, k, k)

@@ -22,13 +22,14 @@ class Sizes:
     radius: Array  # () length of steps that still arrive; 0 before the first iteration
     ascent: Array  # () logarithm of the step along what is left of the gradient; NaN before the first
     kick: Array  # () logarithm of the length of random steps, in cells
+    thin: Array  # () logarithm of the share of coordinates that sparse steps move
     fit: Array  # (2,) how much of a linear prediction comes true, over how much was predicted
     curvature: Array  # () what is lost of it per squared length
 
     @staticmethod
     def first(dtype: jnp.dtype) -> Sizes:
         zero = jnp.zeros((), dtype)
-        return Sizes(zero, zero + jnp.nan, zero, jnp.ones(2, dtype), zero)
+        return Sizes(zero, zero + jnp.nan, zero, zero - 1.0, jnp.ones(2, dtype), zero)
 
     def here(self, cell: Array, first: Array, free: Array) -> Sizes:
         """As they apply where a step of one cell, and the free gradient, are that long; `first` is the first radius."""
@@ -82,6 +83,9 @@ class Sizes:
             ascent=_towards(self.ascent, ascent, climbed, improvement),
             kick=jnp.clip(moved, -LOG_WIDEST, LOG_WIDEST),
         )
+
+    def with_thin(self, improvement: Array, used: Array, samples: Array) -> Sizes:
+        return replace(self, thin=jnp.clip(_towards(self.thin, samples, used, improvement), -5.0, 0.0))
 
 
 def _share(of: Array, among: Array) -> Array:
