@@ -23,8 +23,17 @@ def gained(result: AddResult, archive: Archive) -> Array:
             f"gain: {called(archive.competition)} says how far solutions lie from others and not what they "
             "are worth; who takes turns by gains, such as dqd.auto, needs cells, or local competition"
         )
-    above = archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))  # the mean above the offset
-    mean = archive.qd_score_offset + above
-    poor = mean - POOR * (archive.best - mean)
+    above, poor = _mean_above(archive), worthless(archive)
     nothing = jnp.where(above < 0, poor, archive.qd_score_offset)
     return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))
+
+
+def worthless(archive: Archive) -> Array:
+    """An objective POOR times further below the mean of the elites than the best lies above it, ()."""
+    mean = archive.qd_score_offset + _mean_above(archive)
+    return mean - POOR * (archive.best - mean)
+
+
+def _mean_above(archive: Archive) -> Array:
+    """The mean of the elites above the offset of the QD-score, ()."""
+    return archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))

@@ -13,6 +13,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
+from dqd.emitters.gain import worthless
 from dqd.emitters.targeting.misses import Misses
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import pytree
@@ -21,6 +22,7 @@ SAMPLED = 64  # elites among which one is chosen; the archive is never scanned
 HOPELESS = 1e-6
 GOOD = 0.5  # how much a standard deviation of the objective counts, in powers of e of hope
 ANY = 0.5  # share of polished elites that are any, not the one most ahead of its neighbours
+SAVE = 0.5  # share of iterations that save a worthless elite, where there is one
 LEAST = 0.05  # share of iterations that explore, and that polish, at least
 
 
@@ -57,7 +59,13 @@ def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, 
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
     useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
     polished = jnp.where(drawn["any"] < ANY, SAMPLED - 1, useful)
-    return Start(elites[jnp.where(explores, hopeful, polished)], explores)
+    chosen = elites[jnp.where(explores, hopeful, polished)]
+
+    fallen = objective < worthless(archive)
+    lost = jnp.argmax(fallen)
+    best_beside = beside[lost, jnp.argmax(stored[lost])]
+    saves = (drawn["any"] < SAVE) & fallen[lost]
+    return Start(jnp.where(saves, best_beside, chosen), explores & ~saves)
 
 
 def _sampled(archive: Archive, uniform: Array) -> Array:
