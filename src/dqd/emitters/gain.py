@@ -11,6 +11,8 @@ from dqd.types import AddResult
 
 POOR = 4.0  # how many times further below the mean a worthless elite lies than the best lies above it
 
+RUINOUS, FEW = 0.1, 100
+
 
 def gained(result: AddResult, archive: Archive) -> Array:
     """What each candidate added to the archive, (b,): how much better an elite became, or what a new one is worth.
@@ -23,17 +25,21 @@ def gained(result: AddResult, archive: Archive) -> Array:
             f"gain: {called(archive.competition)} says how far solutions lie from others and not what they "
             "are worth; who takes turns by gains, such as dqd.auto, needs cells, or local competition"
         )
-    above, poor = _mean_above(archive), worthless(archive)
-    nothing = jnp.where(above < 0, poor, archive.qd_score_offset)
+    mean = mean_objective(archive)
+    poor = mean - POOR * (archive.best - mean)
+    nothing = jnp.where(mean < archive.qd_score_offset, poor, archive.qd_score_offset)
     return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))
 
 
-def worthless(archive: Archive) -> Array:
-    """An objective POOR times further below the mean of the elites than the best lies above it, ()."""
-    mean = archive.qd_score_offset + _mean_above(archive)
-    return mean - POOR * (archive.best - mean)
+def ruinous(objective: Array, archive: Archive) -> Array:
+    """Which objectives lie so far below the mean of the elites that one alone spoils the QD-score.
+
+    It lacks at least a share RUINOUS of what all elites together lack of the best one.
+    """
+    mean = mean_objective(archive)
+    return mean - objective > RUINOUS * jnp.maximum(archive.count, FEW) * (archive.best - mean)
 
 
-def _mean_above(archive: Archive) -> Array:
-    """The mean of the elites above the offset of the QD-score, ()."""
-    return archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))
+def mean_objective(archive: Archive) -> Array:
+    """Of the elites, ()."""
+    return archive.qd_score_offset + archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))

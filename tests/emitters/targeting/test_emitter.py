@@ -14,7 +14,7 @@ from dqd.emitters.targeting.misses import PLACES, Misses
 from dqd.emitters.targeting.sizes import Sizes
 from dqd.runners.compiled import iterate
 from dqd.search.search import Search
-from dqd.types import pytree
+from dqd.types import pytree, replace
 
 GRID = dqd.Grid([-5, -5], [5, 5], [20, 20])
 random = np.random.default_rng(0)
@@ -106,7 +106,7 @@ def test_misses_count_once_per_batch_and_end_somewhere():
     ],
 )
 def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor):
-    sizes = Sizes(*(jnp.ones(()) for _ in range(5)))
+    sizes = replace(Sizes.first(jnp.float32), radius=jnp.ones(()))
     length, tried = jnp.array([1.0, 2.0, 8.0, 9.0]), jnp.ones(4, bool)
     assert float(sizes.with_radius(tried, jnp.array(new, bool), length).radius) == pytest.approx(factor)
     assert float(sizes.with_radius(~tried, jnp.array(new, bool), length).radius) == 1.0

@@ -16,7 +16,7 @@ from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
 from dqd.emitters.targeting.targets import SPARE, Shots, View
 from dqd.tessellations.tessellation import neighbourhood
-from dqd.types import AddResult, pytree, replace
+from dqd.types import AddResult, pytree
 
 NEAR_EDGE = 0.45  # of a cell from its middle, at most: where hard shots aim
 LONGEST = 16  # steps in a row after one open cell
@@ -35,15 +35,18 @@ class Chase:
     def none(x0: Array) -> Chase:
         return Chase(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros_like(x0))
 
-    def joined(self, view: View, shots: Shots) -> tuple[Shots, Array]:
-        """The first shot goes on with the chase, if there is one and its goal is in sight; and whether it does."""
+    def joined(self, view: View, shots: Shots, explores: Array) -> tuple[Shots, Array]:
+        """The first shot goes on with the chase, if its goal is in sight; and the steps that are left after this one.
+
+        To explore, spare branches join the first one, if that goes to an open cell.
+        """
         place = jnp.argmax(view.cells == self.goal).astype(shots.place.dtype)
         goes_on = (self.left > 0) & (view.cells[place] == self.goal) & jnp.isneginf(view.stored[place])
-        return replace(
-            shots,
-            place=shots.place.at[0].set(jnp.where(goes_on, place, shots.place[0])),
-            is_open=shots.is_open.at[0].set(goes_on | shots.is_open[0]),
-        ), goes_on
+        first = jnp.where(goes_on, place, shots.place[0])
+        joins = shots.spare & explores & (goes_on | shots.is_open[0])
+        place = jnp.where(joins, first, shots.place).at[0].set(first)
+        left = jnp.where(goes_on, self.left - 1, LONGEST)
+        return Shots(place, (shots.is_open | joins).at[0].set(goes_on | shots.is_open[0]), shots.spare), left
 
 
 @pytree
@@ -52,15 +55,18 @@ class Pursuit:
 
     goal: Array  # () the cell
     on: Array  # () whether there are any
-    left: Array  # () steps after this one
+    left: Array  # () of the chase after this step
     away: Array  # () how far theta is from the goal, in cells
     middle: Array  # (k,) of the goal
     steps: Array  # (pursuers, n)
 
 
-def pursuers(branches: int) -> np.ndarray:
-    """Their numbers: the first branch, and the spare ones."""
-    return np.array([0, *range(max(branches - SPARE, 1), branches)])
+def pursuers(branches: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Their numbers: the first branch, and the spare ones; and t and s of every branch."""
+    numbers = np.array([0, *range(max(branches - SPARE, 1), branches)])
+    lengths, onwards = np.ones(branches), np.zeros(branches)
+    lengths[numbers], onwards[numbers] = LENGTHS[: numbers.size], ONWARDS[: numbers.size]
+    return numbers, lengths, onwards
 
 
 def away(offsets: Array) -> Array:
@@ -68,12 +74,13 @@ def away(offsets: Array) -> Array:
     return jnp.max(jnp.maximum(jnp.abs(offsets) - NEAR_EDGE, 0), axis=-1)
 
 
-def after(chase: Chase, pursuit: Pursuit, archive: Archive, result: AddResult) -> Chase:
+def after(pursuit: Pursuit, archive: Archive, result: AddResult) -> Chase:
     assert result.measures is not None
-    measures = result.measures[pursuers(len(result.cell))]
+    measures = result.measures[pursuers(len(result.cell))[0]]
     distance = away((measures - pursuit.middle) / neighbourhood(archive.tessellation).widths(pursuit.middle))
     distance = jnp.where(jnp.isfinite(distance), distance, jnp.inf)
     nearest = jnp.argmin(distance)
     is_open = jnp.isneginf(once(archive.objective[pursuit.goal]))
-    goes_on = pursuit.on & is_open & (distance[nearest] < NEARER * pursuit.away)
-    return Chase(pursuit.goal, jnp.where(goes_on, pursuit.left, 0), jnp.where(goes_on, pursuit.steps[nearest], 0))
+    step = pursuit.steps[nearest]
+    goes_on = pursuit.on & is_open & (distance[nearest] < NEARER * pursuit.away) & jnp.all(jnp.isfinite(step))
+    return Chase(pursuit.goal, jnp.where(goes_on, pursuit.left, 0), jnp.where(goes_on, step, 0))

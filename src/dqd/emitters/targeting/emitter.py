@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, Archive
@@ -32,7 +31,8 @@ from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
-from dqd.emitters.targeting.sizes import WIDEST, Sizes
+from dqd.emitters.targeting.sideways import Sideways
+from dqd.emitters.targeting.sizes import Sizes
 from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
@@ -40,10 +40,6 @@ from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, p
 T = TypeVar("T")
 
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
-ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
-KICKED = 0.5  # share of the shots at elites
-THINNED = 0.25
-WILD = 0.15  # share of the hard shots
 
 
 @pytree
@@ -58,23 +54,14 @@ class TargetingState:
 
 
 @pytree
-class Sideways:
-    """What branches do in the null space: climb what is left of the gradient, and jump along a random direction."""
-
-    climb: Array  # (b,) step sizes
-    jump: Array  # (b,) lengths
-    climbed: Array  # (b,) shots at elites that do, from which the size is learnt
-    ascent: Array  # (b,) logarithms drawn for them
-    kicked: Array  # (b,) the same for jumps
-    kick: Array  # (b,)
-
-
-@pytree
 class Aims:
-    aim: Array  # (b, k) in cells, seen from theta
-    hard: Array  # (b,)
-    pursues: Array  # (b,)
-    onwards: Array  # (b,)
+    """What is aimed at."""
+
+    target: Array  # (b,) cells
+    middle: Array  # (b, k) of them, in cells, seen from theta
+    hard: Array  # (b,) open cells that were missed before, or are far
+    pursues: Array  # (b,) branches that chase the first target
+    aim: Array  # (b, k) the end of the step, in cells, seen from theta
 
 
 @pytree
@@ -91,10 +78,11 @@ class Targeting:
         return self.branches
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
-        direction, normal, uniform, start = jax.random.split(key, 4)
+        direction, some, normal, uniform, start = jax.random.split(key, 5)
         return {
+            "some": jax.random.uniform(some, (n,)),
             "direction": jax.random.uniform(direction, (n,), minval=-1),
-            "normal": normals(normal, (2, self.branches)),
+            "normal": normals(normal, (3, self.branches)),
             "uniform": uniforms(uniform, (3, self.branches)),
             "start": starts.noise(start),
         }
@@ -115,31 +103,20 @@ class Targeting:
         sizes = state.sizes.here(model.cell, self.reach * model.hard_cell, free)
         view = View.around(archive, measures)
         shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
-        shots, goes_on = state.chase.joined(view, shots)
+        shots, left = state.chase.joined(view, shots, state.explores)
+        aims = self._aims(state, view, model, sizes, shots, noise["uniform"][0])
 
-        shots, aims = self._aims(state, view, model, sizes, shots, noise["uniform"])
-        steps, sideways = self._sideways(model, sizes, free, shots.is_open, aims.hard, noise)
-        thinned = ~shots.is_open & (noise["uniform"][1] > 1 - THINNED)
-        thin = jnp.minimum(sizes.thin + noise["normal"][1], 0)
-        some = ~thinned[:, None] | (0.5 + 0.5 * noise["direction"] < jnp.exp(thin)[:, None])
-        steps = steps + model.by_some(aims.aim, some)
-        if True:
-            onwards = jnp.where(aims.pursues, aims.onwards, 0)
-            steps = steps + onwards[:, None] * state.chase.step
+        sideways = Sideways.drawn(model, sizes, free, shots.is_open, aims.hard, noise)
+        steps = model.shortest(aims.aim, noise["some"] < sideways.share[:, None])
+        steps = steps + sideways.steps(model, noise["direction"])
+        numbers, _, onwards = chases.pursuers(self.branches)
+        steps = steps + jnp.where(aims.pursues, onwards, 0)[:, None] * state.chase.step
 
-        target = view.cells[shots.place]
-        runs = chases.pursuers(self.branches)
-        pursuit = Pursuit(
-            goal=target[0],
-            on=aims.pursues[0],
-            left=jnp.where(goes_on, state.chase.left - 1, chases.LONGEST),
-            away=chases.away(view.middles[shots.place[0]]),
-            middle=measures + view.middles[shots.place[0]] * neighbourhood(archive.tessellation).widths(measures),
-            steps=steps[runs],
-        )
+        widths = neighbourhood(archive.tessellation).widths(measures)
+        goal, away = measures + aims.middle[0] * widths, chases.away(aims.middle[0])
         squared = model.squared_length(aims.aim)
         drawn = {
-            "target": target,
+            "target": aims.target,
             "open": shots.is_open,
             "fair": shots.is_open & ~aims.hard,
             "close": jnp.all(jnp.abs(aims.aim) <= CLOSE, axis=1),
@@ -148,50 +125,26 @@ class Targeting:
             "linear": matmul(aims.aim, model.slope) + sideways.climb * free**2,
             "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
             "length": squared,
-            "pursuit": pursuit,
-            "thinned": thinned,
-            "thin": thin,
+            "pursuit": Pursuit(aims.target[0], aims.pursues[0], left, away, goal, steps[numbers]),
             "start": noise["start"],
         }
         return replace(state, sizes=sizes), Proposal(theta + steps, drawn)
 
     def _aims(
         self, state: TargetingState, view: View, model: LocalModel, sizes: Sizes, shots: Shots, uniform: Array
-    ) -> tuple[Shots, Aims]:
+    ) -> Aims:
         """The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner."""
-        runs = jnp.zeros(self.branches, bool).at[0].set(True) | shots.spare
-        place = jnp.where(shots.spare & state.explores & shots.is_open[0], shots.place[0], shots.place)
-        shots = replace(shots, place=place, is_open=jnp.isneginf(view.stored[place]) & (view.cells[place] >= 0))
-        middle = view.middles[shots.place]
+        target, middle = view.cells[shots.place], view.middles[shots.place]
         far = model.squared_length(middle) > sizes.radius**2
-        hard = shots.is_open & (shots.spare | far | (state.misses.of(view.cells[shots.place]) > 0))
-        pursues = runs & hard & hard[0] & state.explores
-        corner = middle + INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
-        edge = NEAR_EDGE * jnp.where(pursues, 1, uniform[0])[:, None]
-        length, onwards = np.ones(self.branches), np.zeros(self.branches)
-        numbers = chases.pursuers(self.branches)
-        length[numbers], onwards[numbers] = chases.LENGTHS[: len(numbers)], chases.ONWARDS[: len(numbers)]
-        near = jnp.clip(0, middle - edge, middle + edge) * jnp.where(pursues, length, 1)[:, None]
+        hard = shots.is_open & (shots.spare | far | (state.misses.of(target) > 0))
+        first, (_, lengths, _) = jnp.arange(self.branches) == 0, chases.pursuers(self.branches)
+        pursues = (first | shots.spare) & hard & hard[0] & state.explores
+
+        edge = NEAR_EDGE * jnp.where(pursues, 1, uniform)[:, None]
+        near = jnp.clip(0, middle - edge, middle + edge) * jnp.where(pursues, lengths, 1)[:, None]
+        corner = middle + INSIDE * (1 - uniform**2)[:, None] * jnp.sign(model.slope)
         aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
-        return shots, Aims(aim, hard, pursues, jnp.asarray(onwards, aim.dtype))
-
-    def _sideways(
-        self, model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
-    ) -> tuple[Array, Sideways]:
-        """The steps (b, n), and what they are made of."""
-        uniform, first = noise["uniform"], jnp.arange(self.branches) == 0  # the first may be followed: no wild jump
-        ascent, kick = noise["normal"] + jnp.stack([sizes.ascent, sizes.kick])[:, None]
-        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
-        climbs, kicked = (free > 0) & ~hard, ~is_open & (uniform[1] < KICKED)
-        climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(ascent, on_the_way), ascent)), 0)
-
-        side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
-        length = jnp.where(wild, WIDEST ** jnp.abs(side), jnp.where(kicked, jnp.exp(kick), 0))
-        jump = model.cell * jnp.sign(side) * length
-        random = model.in_null_space(noise["direction"])
-        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
-        steps = matmul(jnp.stack([climb, jump], axis=1), jnp.stack([model.free, random]))
-        return steps, Sideways(climb, jump, climbs & ~is_open, ascent, kicked, kick)
+        return Aims(target, middle, hard, pursues, aim)
 
     def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
         assert evaluation.jacobian is not None
@@ -203,32 +156,28 @@ class Targeting:
         return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
 
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
-        hit, new = result.cell == drawn["target"], result.status == NEW
-        chase = chases.after(state.chase, drawn["pursuit"], archive, result)
-        hunted = (chase.left > 0) & (drawn["target"] == chase.goal)
-        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"] & ~hunted)
+        hit, new, sideways = result.cell == drawn["target"], result.status == NEW, drawn["sideways"]
+        chase = chases.after(drawn["pursuit"], archive, result)
+        chased = (chase.left > 0) & (drawn["target"] == chase.goal)
+        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"] & ~chased)
         gain = gained(result, archive)
         gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
-        seen = hit & ~drawn["thinned"] & ~drawn["open"] & jnp.isfinite(result.value)
-        improvement = jnp.where(result.status == IMPROVED, gain, 0)
+        seen = hit & ~drawn["open"] & (sideways.share == 1) & jnp.isfinite(result.value)
         sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
-        sideways = drawn["sideways"]
-        sizes = sizes.with_steps(improvement, sideways.climbed, sideways.ascent, sideways.kicked, sideways.kick)
-        sizes = sizes.with_thin(improvement, drawn["thinned"], drawn["thin"])
+        sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
-        start = starts.next_start(archive, misses, gains, drawn["start"])
-        walk = state.theta + chase.step
-        follows = (chase.left > 0) & jnp.all(jnp.isfinite(walk))
+
+        start, chases_on = starts.next_start(archive, misses, gains, drawn["start"]), chase.left > 0
         elite = jnp.where(archive.count > 0, archive.elite(start.cell), state.theta)
         return replace(
             state,
-            theta=jnp.where(follows, walk, elite),
-            explores=start.explores | follows,
+            theta=jnp.where(chases_on, state.theta + chase.step, elite),
+            explores=start.explores | chases_on,
             misses=misses,
             sizes=sizes,
-            chase=replace(chase, left=jnp.where(follows, chase.left, 0)),
+            chase=chase,
             gains=gains,
         )
 

@@ -62,21 +62,10 @@ class LocalModel:
         """Of the shortest steps that move the measures by z, (..., k) -> (...)."""
         return jnp.sum(matmul(z, self.inverse) * z, axis=-1)
 
-    def shortest(self, z: Array) -> Array:
-        """The steps themselves, (b, k) -> (b, n)."""
-        if self.room is not None:
-            return shortest_within(self.room, self.rows, DAMPING * self.trace, z)
-        return matmul(matmul(z, self.inverse), self.rows)
-
-    def by_some(self, z: Array, some: Array) -> Array:
-        """The shortest steps by which only some coordinates move, (b, n)."""
-        k, n = self.rows.shape
-        if self.room is not None:
-            return shortest_within(self.room, self.rows, DAMPING * self.trace, z, ~some)
-        pairs = (self.rows[:, None] * self.rows[None]).reshape(k * k, n).T
-        square = matmul(some.astype(z.dtype), pairs).reshape(-1, k, k)
-        damped = DAMPING * self.trace * jnp.eye(k, dtype=z.dtype)
-        return jnp.where(some, matmul(solve(square + damped, z), self.rows), 0)
+    def shortest(self, z: Array, some: Array) -> Array:
+        """The steps themselves, (b, k) -> (b, n), of those by which only some coordinates move, (b, n)."""
+        damping = DAMPING * self.trace
+        return shortest_within(self.room, self.rows, damping, z, ~some)
 
     def in_null_space(self, direction: Array) -> Array:
         """What of it moves no measure. Taken twice: damping leaves a rest of the first time."""

@@ -13,7 +13,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
-from dqd.emitters.gain import worthless
+from dqd.emitters.gain import ruinous
 from dqd.emitters.targeting.misses import Misses
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import pytree
@@ -61,7 +61,7 @@ def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, 
     polished = jnp.where(drawn["any"] < ANY, SAMPLED - 1, useful)
     chosen = elites[jnp.where(explores, hopeful, polished)]
 
-    fallen = objective < worthless(archive)
+    fallen = ruinous(objective, archive)
     lost = jnp.argmax(fallen)
     best_beside = beside[lost, jnp.argmax(stored[lost])]
     saves = (drawn["any"] < SAVE) & fallen[lost]
