@@ -19,7 +19,6 @@ import numpy as np
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
 from dqd.benchmark.function import Field, Function
-from dqd.emitters.emitter import threshold_of
 from dqd.runners.compiled import begin, iterate
 from dqd.search.noise import LENGTHS
 from dqd.search.search import Search, SearchState
@@ -51,7 +50,7 @@ class Task:
         pairs = [(search, seed) for search in self.searches for seed in range(self.seeds)]
         searches = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *(search for search, _ in pairs))
         x0 = jnp.asarray(self.function.x0, jnp.float32)
-        archive = Archive.empty(self.function.grid, x0.size, threshold=threshold_of(self.searches[0].emitter, None))
+        archive = Archive.empty(self.function.grid, x0.size)
         return searches, archive, x0, jnp.array([seed for _, seed in pairs]), self.field
 
 
