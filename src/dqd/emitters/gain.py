@@ -11,7 +11,7 @@ from dqd.types import AddResult
 
 POOR = 4.0  # how many times further below the mean a worthless elite lies than the best lies above it
 
-RUINOUS, FEW = 0.1, 100
+RUINOUS, FEW = 0.01, 1000
 
 
 def gained(result: AddResult, archive: Archive) -> Array:

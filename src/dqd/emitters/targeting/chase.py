@@ -14,6 +14,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
+from dqd.emitters.gain import ruinous
 from dqd.emitters.targeting.targets import SPARE, Shots, View
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, pytree
@@ -76,9 +77,11 @@ def away(offsets: Array) -> Array:
 
 def after(pursuit: Pursuit, archive: Archive, result: AddResult) -> Chase:
     assert result.measures is not None
-    measures = result.measures[pursuers(len(result.cell))[0]]
+    assert result.objective is not None
+    numbers, _, _ = pursuers(len(result.cell))
+    measures, sound = result.measures[numbers], ~ruinous(result.objective[numbers], archive)
     distance = away((measures - pursuit.middle) / neighbourhood(archive.tessellation).widths(pursuit.middle))
-    distance = jnp.where(jnp.isfinite(distance), distance, jnp.inf)
+    distance = jnp.where(sound & jnp.isfinite(distance), distance, jnp.inf)
     nearest = jnp.argmin(distance)
     is_open = jnp.isneginf(once(archive.objective[pursuit.goal]))
     step = pursuit.steps[nearest]

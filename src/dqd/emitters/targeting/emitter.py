@@ -24,7 +24,7 @@ from dqd.archives.archive import IMPROVED, NEW, Archive
 from dqd.compiler.random import normals, uniforms
 from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
-from dqd.emitters.gain import gained
+from dqd.emitters.gain import gained, ruinous
 from dqd.emitters.targeting import chase as chases
 from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
@@ -166,6 +166,8 @@ class Targeting:
         seen = hit & ~drawn["open"] & (sideways.share == 1) & jnp.isfinite(result.value)
         sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
+        assert result.objective is not None
+        sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
         sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
 

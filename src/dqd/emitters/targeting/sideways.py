@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dqd.emitters.targeting.model import LocalModel
-from dqd.emitters.targeting.sizes import WIDEST, Sizes
+from dqd.emitters.targeting.sizes import Sizes
 from dqd.types import matmul, pytree
 
 ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
@@ -29,6 +29,7 @@ class Sideways:
     share: Array  # (b,) of the coordinates that move towards the target
     logs: Array  # (3, b) drawn: logarithms of step sizes, of lengths in cells, and of shares
     used: Array  # (3, b) from which the next are learnt
+    wild: Array  # (b,)
 
     @staticmethod
     def drawn(
@@ -42,11 +43,11 @@ class Sideways:
         climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(logs[0], on_the_way), logs[0])), 0)
 
         side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
-        length = jnp.where(wild, WIDEST ** jnp.abs(side), jnp.where(kicked, jnp.exp(logs[1]), 0))
+        length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), jnp.where(kicked, jnp.exp(logs[1]), 0))
         thinned = ~is_open & (uniform[1] > 1 - THINNED)
         share = jnp.where(thinned, jnp.clip(jnp.exp(logs[2]), min(2 * k / n, 1), 1), 1)
         used = jnp.stack([climbs & ~is_open, kicked, thinned])
-        return Sideways(climb, model.cell * jnp.sign(side) * length, share, logs, used)
+        return Sideways(climb, model.cell * jnp.sign(side) * length, share, logs, used, wild)
 
     def steps(self, model: LocalModel, direction: Array) -> Array:
         """In the null space, (b, n)."""

@@ -23,13 +23,14 @@ class Sizes:
     radius: Array  # () length of steps that still arrive; 0 before the first iteration
     logs: Array  # (3,) logarithms: of the step along what is left of the gradient, NaN before the first; of the length
     #              of random steps, in cells; and of the share of coordinates that move where only some do
+    wild: Array  # () logarithm of the longest wild jump, in cells
     fit: Array  # (2,) how much of a linear prediction comes true, over how much was predicted
     curvature: Array  # () what is lost of it per squared length
 
     @staticmethod
     def first(dtype: jnp.dtype) -> Sizes:
         zero = jnp.zeros((), dtype)
-        return Sizes(zero, jnp.array([jnp.nan, 0, -1], dtype), jnp.ones(2, dtype), zero)
+        return Sizes(zero, jnp.array([jnp.nan, 0, -1], dtype), zero, jnp.ones(2, dtype), zero)
 
     def here(self, cell: Array, first: Array, free: Array) -> Sizes:
         """As they apply where a step of one cell, and the free gradient, are that long; `first` is the first radius."""
@@ -65,6 +66,10 @@ class Sizes:
         seldom = _share(new, tried) <= SELDOM
         factor = jnp.where(seldom | (long < UNLIKE * short), SHRINKAGE, jnp.where(long > LIKE * short, GROWTH, 1.0))
         return replace(self, radius=self.radius * jnp.where(jnp.any(tried), factor, 1))
+
+    def with_wild(self, ruined: Array) -> Sizes:
+        """Wild jumps that end where objectives are ruinous were too long."""
+        return replace(self, wild=jnp.clip(self.wild + jnp.where(ruined, -1.0, 0.05), 0, LOG_WIDEST))
 
     def with_objective(self, seen: Array, change: Array, linear: Array, squared: Array) -> Sizes:
         """Fit what the objective did to what was predicted for it."""
