@@ -10,8 +10,8 @@ from dqd.archives.competition import called
 from dqd.types import AddResult
 
 POOR = 4.0  # how many times further below the mean a worthless elite lies than the best lies above it
-
-RUINOUS, FEW = 0.01, 1000
+RUINOUS = 0.01  # of what all elites lack of the best, lacking in one alone
+FEW = 1000  # elites: fewer count as so many, for then a low one is nothing strange
 
 
 def gained(result: AddResult, archive: Archive) -> Array:

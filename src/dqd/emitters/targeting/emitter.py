@@ -4,12 +4,12 @@
     J, g     measures in cells and objective there: least-norm steps and null space (model)
     cells    open ones first, then elites that can be beaten (targets)
     branch   theta + J^T (J J^T)^-1 z + a free + b random      z: from the measures of theta to the aim in the cell
-             where free is the gradient, and random a direction, in the null space of J
-    learn    how long steps may be, how far to climb, how far to kick, what exploring and polishing gain (sizes)
+             where free is the gradient, and random a direction, in the null space of J;
+             of some shots at elites only some coordinates move towards the cell (sideways)
+    learn    how long steps may be, how far to climb and to kick, what exploring and polishing gain (sizes)
 
 A shot at an open cell climbs a little on its way. One that was missed before is hard: it aims at the near edge of the
-cell, and some of these shots are thrown far into the null space. The first hard one may become the next theta, and so
-on while it comes nearer: a chase, which is Gauss-Newton.
+cell, and some of these shots are thrown far into the null space. The first hard one is chased (chase).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, Archive
 from dqd.compiler.random import normals, uniforms
-from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
 from dqd.emitters.gain import gained, ruinous
 from dqd.emitters.targeting import chase as chases

@@ -1,9 +1,9 @@
 """Sideways: what branches do besides going where they aim. Sizes are learnt from the shots at elites that do it.
 
-    climb   along what is left of the gradient in the null space
-    kick    along a random direction in the null space, to leave local optima; and far, where a hard shot is wild
-    thin    the step to the target is made by some coordinates only, which go the further: where each coordinate has
-            its own valleys, a few that change valleys lose less than all of them climbing its walls
+climb   along what is left of the gradient in the null space
+kick    along a random direction in the null space, to leave local optima; and far, where a hard shot is wild
+thin    the step to the target is made by some coordinates only, which go the further: where each coordinate has
+        its own valleys, a few that change valleys lose less than all of them climbing its walls
 """
 
 from __future__ import annotations
