@@ -109,7 +109,7 @@ class Targeting:
         steps = model.shortest(aims.aim, noise["some"] < sideways.share[:, None])
         steps = steps + sideways.steps(model, noise["direction"])
         numbers, _, onwards = chases.pursuers(self.branches)
-        steps = steps + jnp.where(aims.pursues, onwards, 0)[:, None] * state.chase.step
+        steps = steps + jnp.where(aims.pursues, jnp.asarray(onwards, theta.dtype), 0)[:, None] * state.chase.step
 
         widths = neighbourhood(archive.tessellation).widths(measures)
         goal, away = measures + aims.middle[0] * widths, chases.away(aims.middle[0])
@@ -140,7 +140,8 @@ class Targeting:
         pursues = (first | shots.spare) & hard & hard[0] & state.explores
 
         edge = NEAR_EDGE * jnp.where(pursues, 1, uniform)[:, None]
-        near = jnp.clip(0, middle - edge, middle + edge) * jnp.where(pursues, lengths, 1)[:, None]
+        length = jnp.where(pursues, jnp.asarray(lengths, middle.dtype), 1)
+        near = jnp.clip(0, middle - edge, middle + edge) * length[:, None]
         corner = middle + INSIDE * (1 - uniform**2)[:, None] * jnp.sign(model.slope)
         aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
         return Aims(target, middle, hard, pursues, aim)

@@ -90,8 +90,9 @@ class Sizes:
         weight = jnp.where(used, improvement, 0)
         total = jnp.sum(weight, axis=1)
         mean = jnp.sum(jnp.where(weight > 0, weight * samples, 0), axis=1) / jnp.where(total > 0, total, 1)
+        low, high = jnp.array(LIMITS, self.logs.dtype)
         moved = jnp.where(total > 0, 0.8 * self.logs + 0.2 * mean, self.logs - 0.02)
-        return replace(self, logs=jnp.where(jnp.any(used, axis=1), jnp.clip(moved, *map(jnp.array, LIMITS)), self.logs))
+        return replace(self, logs=jnp.where(jnp.any(used, axis=1), jnp.clip(moved, low, high), self.logs))
 
 
 def _share(of: Array, among: Array) -> Array:
