@@ -94,8 +94,8 @@ def main() -> None:
     for name in given.only:
         results[name] = compare(name, given.iterations, given.seeds, given.rounds)
         print(name, json.dumps(results[name], indent=1), flush=True)
-    if given.out:
-        given.out.write_text(json.dumps(results, indent=1) + "\n")
+        if given.out:
+            given.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from dqd.archives.competition import called
 from dqd.types import AddResult
 
 POOR = 4.0  # how many times further below the mean a worthless elite lies than the best lies above it
+RUINOUS = 0.01  # of what all elites lack of the best, lacking in one alone
+FEW = 1000  # elites: fewer count as so many, for then a low one is nothing strange
 
 
 def gained(result: AddResult, archive: Archive) -> Array:
@@ -23,8 +25,21 @@ def gained(result: AddResult, archive: Archive) -> Array:
             f"gain: {called(archive.competition)} says how far solutions lie from others and not what they "
             "are worth; who takes turns by gains, such as dqd.auto, needs cells, or local competition"
         )
-    above = archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))  # the mean above the offset
-    mean = archive.qd_score_offset + above
+    mean = mean_objective(archive)
     poor = mean - POOR * (archive.best - mean)
-    nothing = jnp.where(above < 0, poor, archive.qd_score_offset)
+    nothing = jnp.where(mean < archive.qd_score_offset, poor, archive.qd_score_offset)
     return jnp.where(result.status == REJECTED, 0, result.value - jnp.where(result.status == NEW, nothing, 0))
+
+
+def ruinous(objective: Array, archive: Archive) -> Array:
+    """Which objectives lie so far below the mean of the elites that one alone spoils the QD-score.
+
+    It lacks at least a share RUINOUS of what all elites together lack of the best one.
+    """
+    mean = mean_objective(archive)
+    return mean - objective > RUINOUS * jnp.maximum(archive.count, FEW) * (archive.best - mean)
+
+
+def mean_objective(archive: Archive) -> Array:
+    """Of the elites, ()."""
+    return archive.qd_score_offset + archive.total.share(jnp.maximum(archive.count, 1).astype(archive.total.dtype))

@@ -10,11 +10,13 @@ from conformance.table import quick_to_compile
 
 import dqd
 from dqd.archives import Archive
+from dqd.emitters.gain import ruinous
+from dqd.emitters.targeting.chase import Pursuit, after
 from dqd.emitters.targeting.misses import PLACES, Misses
 from dqd.emitters.targeting.sizes import Sizes
 from dqd.runners.compiled import iterate
 from dqd.search.search import Search
-from dqd.types import pytree
+from dqd.types import AddResult, Evaluation, pytree, replace
 
 GRID = dqd.Grid([-5, -5], [5, 5], [20, 20])
 random = np.random.default_rng(0)
@@ -106,7 +108,7 @@ def test_misses_count_once_per_batch_and_end_somewhere():
     ],
 )
 def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor):
-    sizes = Sizes(*(jnp.ones(()) for _ in range(5)))
+    sizes = replace(Sizes.first(jnp.float32), radius=jnp.ones(()))
     length, tried = jnp.array([1.0, 2.0, 8.0, 9.0]), jnp.ones(4, bool)
     assert float(sizes.with_radius(tried, jnp.array(new, bool), length).radius) == pytest.approx(factor)
     assert float(sizes.with_radius(~tried, jnp.array(new, bool), length).radius) == 1.0
@@ -117,3 +119,36 @@ def test_the_units_of_the_stored_objective_are_found_out():
     for _ in range(200):
         sizes = sizes.with_objective(jnp.ones(9, bool), 30 * linear_, linear_, jnp.ones(9))
     assert float(sizes.scale) == pytest.approx(30, rel=1e-2)
+
+
+def pursuit(**others):
+    about = {"goal": 0, "on": True, "left": 3, "away": 2.0, "middle": [-4.75, -4.75], "steps": np.eye(7, 6)}
+    return Pursuit(**{name: jnp.asarray(value) for name, value in (about | others).items()})
+
+
+def told(measures, objective):
+    """Of nine branches, of which the first and the last six pursue."""
+    nothing = jnp.zeros(9, jnp.int32)
+    return AddResult(nothing, jnp.asarray(objective), nothing, nothing > 0, jnp.asarray(objective), measures)
+
+
+def test_the_chase_goes_on_from_the_pursuer_that_came_nearest_unless_it_is_ruinous():
+    archive = Archive.empty(GRID, 6)
+    elites = jnp.linspace(0, 4, 50)[:, None] * jnp.ones(2)
+    archive, _ = archive.add(jnp.zeros((50, 6)), Evaluation(objective=jnp.linspace(0, 1, 50), measures=elites))
+    measures = (jnp.full((9, 2), -4.75) + 0.5 * jnp.arange(2, 11)[:, None]).at[4].set(-4.2).at[8].set(-4.3)
+    sound = told(measures, jnp.zeros(9))
+    assert after(pursuit(), archive, sound).step.tolist() == np.eye(7, 6)[6].tolist()  # the last one
+    spoilt = told(measures, jnp.zeros(9).at[8].set(-1e6))
+    chase = after(pursuit(), archive, spoilt)
+    assert (chase.step.tolist(), int(chase.left)) == (np.eye(7, 6)[2].tolist(), 3)
+    assert int(after(pursuit(away=0.1), archive, sound).left) == 0  # nobody came nearer
+    assert int(after(pursuit(on=False), archive, sound).left) == 0
+
+
+def test_one_elite_alone_can_spoil_the_score():
+    archive = Archive.empty(GRID, 6)
+    places = jnp.stack(jnp.meshgrid(jnp.linspace(-4.9, 4.9, 10), jnp.linspace(-4.9, 4.9, 10)), axis=-1).reshape(-1, 2)
+    objective = jnp.linspace(0, 100, 100).at[7].set(-1e6)
+    archive, _ = archive.add(jnp.zeros((100, 6)), Evaluation(objective=objective, measures=places))
+    assert np.flatnonzero(ruinous(objective, archive)).tolist() == [7]

@@ -27,10 +27,18 @@ def model(k=3, n=20, room=None):
 def test_the_shortest_step_is_that_of_the_pseudo_inverse():
     local, gradient, rows = model()
     z = random.normal(size=(7, 3))
-    steps = local.shortest(jnp.asarray(z))
+    steps = local.shortest(jnp.asarray(z), jnp.ones((7, 20), bool))
     np.testing.assert_allclose(steps, z @ np.linalg.pinv(rows).T, atol=1e-5)
     np.testing.assert_allclose(local.squared_length(z), np.sum(np.square(steps), axis=1), rtol=1e-4)
     np.testing.assert_allclose(steps @ gradient, z @ np.asarray(local.slope), atol=1e-4)
+
+
+def test_some_coordinates_alone_arrive_too():
+    local, _, rows = model()
+    z, some = random.normal(size=(7, 3)), random.random((7, 20)) < 0.4
+    steps = np.asarray(local.shortest(jnp.asarray(z), some))
+    np.testing.assert_allclose(steps @ rows.T, z, atol=1e-3)
+    assert not steps[~some].any()
 
 
 def test_what_is_left_of_the_gradient_moves_no_measure_and_climbs():
@@ -47,7 +55,7 @@ def test_nearly_collinear_measures_leave_nothing_but_rounding():
 
 def test_without_a_jacobian_steps_are_none():
     local = LocalModel.of(jnp.zeros(5), jnp.zeros((2, 5)), None)
-    assert not local.shortest(jnp.ones((3, 2))).any()
+    assert not local.shortest(jnp.ones((3, 2)), jnp.ones((3, 5), bool)).any()
     assert np.isfinite(np.asarray(local.squared_length(jnp.ones((3, 2))))).all()
 
 
@@ -55,7 +63,7 @@ def test_at_a_wall_the_other_coordinates_take_over():
     room = Room(jnp.full(20, -0.3).at[3].set(0), jnp.full(20, 0.4).at[::5].set(0))
     local, _, rows = model(room=room)
     aims = jnp.asarray(random.uniform(room.down, room.up, (50, 20)) @ rows.T)  # all of them can be reached
-    steps = np.asarray(local.shortest(aims))
+    steps = np.asarray(local.shortest(aims, jnp.ones((50, 20), bool)))
     assert (steps >= room.down).all()
     assert (steps <= room.up).all()
     missed = np.linalg.norm(steps @ rows.T - aims, axis=1)

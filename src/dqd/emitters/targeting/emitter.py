@@ -4,12 +4,12 @@
     J, g     measures in cells and objective there: least-norm steps and null space (model)
     cells    open ones first, then elites that can be beaten (targets)
     branch   theta + J^T (J J^T)^-1 z + a free + b random      z: from the measures of theta to the aim in the cell
-             where free is the gradient, and random a direction, in the null space of J
-    learn    how long steps may be, how far to climb, how far to kick, what exploring and polishing gain (sizes)
+             where free is the gradient, and random a direction, in the null space of J;
+             of some shots at elites only some coordinates move towards the cell (sideways)
+    learn    how long steps may be, how far to climb and to kick, what exploring and polishing gain (sizes)
 
 A shot at an open cell climbs a little on its way. One that was missed before is hard: it aims at the near edge of the
-cell, and some of these shots are thrown far into the null space. The first hard one may become the next theta, and so
-on while it comes nearer: a chase, which is Gauss-Newton.
+cell, and some of these shots are thrown far into the null space. The first hard one is chased (chase).
 """
 
 from __future__ import annotations
@@ -22,38 +22,23 @@ from jax import Array
 
 from dqd.archives.archive import IMPROVED, NEW, Archive
 from dqd.compiler.random import normals, uniforms
-from dqd.compiler.unfused import once
 from dqd.emitters.emitter import usable
-from dqd.emitters.gain import gained
+from dqd.emitters.gain import gained, ruinous
+from dqd.emitters.targeting import chase as chases
 from dqd.emitters.targeting import starts
+from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
-from dqd.emitters.targeting.sizes import WIDEST, Sizes
+from dqd.emitters.targeting.sideways import Sideways
+from dqd.emitters.targeting.sizes import Sizes
 from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
 
 T = TypeVar("T")
 
-NEAR_EDGE = 0.45  # of a cell from its middle, at most: where hard shots aim
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
-ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
-KICKED = 0.5  # share of the shots at elites
-WILD = 0.15  # share of the hard shots
-CHASE = 6  # steps in a row after one open cell
-NEARER = 0.9  # each of them must come so much nearer
-
-
-@pytree
-class Chase:
-    goal: Array  # () the open cell
-    left: Array  # () steps left; 0: there is no chase
-    away: Array  # () how far it is, in cells
-
-    @staticmethod
-    def none(dtype: jnp.dtype) -> Chase:
-        return Chase(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), dtype))
 
 
 @pytree
@@ -68,15 +53,14 @@ class TargetingState:
 
 
 @pytree
-class Sideways:
-    """What branches do in the null space: climb what is left of the gradient, and jump along a random direction."""
+class Aims:
+    """What is aimed at."""
 
-    climb: Array  # (b,) step sizes
-    jump: Array  # (b,) lengths
-    climbed: Array  # (b,) shots at elites that do, from which the size is learnt
-    ascent: Array  # (b,) logarithms drawn for them
-    kicked: Array  # (b,) the same for jumps
-    kick: Array  # (b,)
+    target: Array  # (b,) cells
+    middle: Array  # (b, k) of them, in cells, seen from theta
+    hard: Array  # (b,) open cells that were missed before, or are far
+    pursues: Array  # (b,) branches that chase the first target
+    aim: Array  # (b, k) the end of the step, in cells, seen from theta
 
 
 @pytree
@@ -93,17 +77,18 @@ class Targeting:
         return self.branches
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
-        direction, normal, uniform, start = jax.random.split(key, 4)
+        direction, some, normal, uniform, start = jax.random.split(key, 5)
         return {
+            "some": jax.random.uniform(some, (n,)),
             "direction": jax.random.uniform(direction, (n,), minval=-1),
-            "normal": normals(normal, (2, self.branches)),
+            "normal": normals(normal, (3, self.branches)),
             "uniform": uniforms(uniform, (3, self.branches)),
             "start": starts.noise(start),
         }
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> TargetingState:
         sizes, gains = Sizes.first(x0.dtype), jnp.array([0, 1], x0.dtype)
-        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0.dtype), gains, bounds)
+        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0), gains, bounds)
 
     def points(self, state: TargetingState, archive: Archive, noise: dict[str, Any]) -> Points:
         return Points(state.theta[None], jnp.ones(1, bool))
@@ -117,65 +102,49 @@ class Targeting:
         sizes = state.sizes.here(model.cell, self.reach * model.hard_cell, free)
         view = View.around(archive, measures)
         shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
-        shots, chases = self._chasing(state.chase, view, shots)
+        shots, left = state.chase.joined(view, shots, state.explores)
+        aims = self._aims(state, view, model, sizes, shots, noise["uniform"][0])
 
-        target = view.cells[shots.place]
-        middle, hard, aim = self._aims(state, view, model, sizes, shots, noise["uniform"])
-        steps, sideways = self._sideways(model, sizes, free, shots.is_open, hard, noise)
-        solutions = theta + model.shortest(aim) + steps
+        sideways = Sideways.drawn(model, sizes, free, shots.is_open, aims.hard, noise)
+        steps = model.shortest(aims.aim, noise["some"] < sideways.share[:, None])
+        steps = steps + sideways.steps(model, noise["direction"])
+        numbers, _, onwards = chases.pursuers(self.branches)
+        steps = steps + jnp.where(aims.pursues, jnp.asarray(onwards, theta.dtype), 0)[:, None] * state.chase.step
 
-        away = jnp.max(jnp.maximum(jnp.abs(middle[0]) - NEAR_EDGE, 0))
-        follow = state.explores & hard[0] & (~chases | (away < NEARER * state.chase.away))
-        left = jnp.where(chases, state.chase.left - 1, CHASE)
-        squared = model.squared_length(aim)
+        widths = neighbourhood(archive.tessellation).widths(measures)
+        goal, away = measures + aims.middle[0] * widths, chases.away(aims.middle[0])
+        squared = model.squared_length(aims.aim)
         drawn = {
-            "target": target,
+            "target": aims.target,
             "open": shots.is_open,
-            "fair": shots.is_open & ~hard,
-            "close": jnp.all(jnp.abs(aim) <= CLOSE, axis=1),
+            "fair": shots.is_open & ~aims.hard,
+            "close": jnp.all(jnp.abs(aims.aim) <= CLOSE, axis=1),
             "sideways": sideways,
             "rise": view.stored[shots.place] - objective,
-            "linear": matmul(aim, model.slope) + sideways.climb * free**2,
+            "linear": matmul(aims.aim, model.slope) + sideways.climb * free**2,
             "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
             "length": squared,
-            "chase": Chase(target[0], jnp.where(follow, left, 0), away),
-            "walk": solutions[0],
+            "pursuit": Pursuit(aims.target[0], aims.pursues[0], left, away, goal, steps[numbers]),
             "start": noise["start"],
         }
-        return replace(state, sizes=sizes), Proposal(solutions, drawn)
+        return replace(state, sizes=sizes), Proposal(theta + steps, drawn)
 
     def _aims(
         self, state: TargetingState, view: View, model: LocalModel, sizes: Sizes, shots: Shots, uniform: Array
-    ) -> tuple[Array, Array, Array]:
-        """Middles of the targets; which shots are hard; and what is aimed at, seen from theta in cells.
-
-        The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner.
-        """
-        middle = view.middles[shots.place]
+    ) -> Aims:
+        """The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner."""
+        target, middle = view.cells[shots.place], view.middles[shots.place]
         far = model.squared_length(middle) > sizes.radius**2
-        hard = shots.is_open & (shots.spare | far | (state.misses.of(view.cells[shots.place]) > 0))
-        corner = middle + INSIDE * (1 - uniform[0] ** 2)[:, None] * jnp.sign(model.slope)
-        edge = NEAR_EDGE * uniform[0][:, None]
-        near = jnp.clip(0, middle - edge, middle + edge)
-        return middle, hard, jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
+        hard = shots.is_open & (shots.spare | far | (state.misses.of(target) > 0))
+        first, (_, lengths, _) = jnp.arange(self.branches) == 0, chases.pursuers(self.branches)
+        pursues = (first | shots.spare) & hard & hard[0] & state.explores
 
-    def _sideways(
-        self, model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
-    ) -> tuple[Array, Sideways]:
-        """The steps (b, n), and what they are made of."""
-        uniform, first = noise["uniform"], jnp.arange(self.branches) == 0  # the first may be followed: no wild jump
-        ascent, kick = noise["normal"] + jnp.stack([sizes.ascent, sizes.kick])[:, None]
-        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
-        climbs, kicked = (free > 0) & ~hard, ~is_open & (uniform[1] < KICKED)
-        climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(ascent, on_the_way), ascent)), 0)
-
-        side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
-        length = jnp.where(wild, WIDEST ** jnp.abs(side), jnp.where(kicked, jnp.exp(kick), 0))
-        jump = model.cell * jnp.sign(side) * length
-        random = model.in_null_space(noise["direction"])
-        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
-        steps = matmul(jnp.stack([climb, jump], axis=1), jnp.stack([model.free, random]))
-        return steps, Sideways(climb, jump, climbs & ~is_open, ascent, kicked, kick)
+        edge = NEAR_EDGE * jnp.where(pursues, 1, uniform)[:, None]
+        length = jnp.where(pursues, jnp.asarray(lengths, middle.dtype), 1)
+        near = jnp.clip(0, middle - edge, middle + edge) * length[:, None]
+        corner = middle + INSIDE * (1 - uniform**2)[:, None] * jnp.sign(model.slope)
+        aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
+        return Aims(target, middle, hard, pursues, aim)
 
     def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
         assert evaluation.jacobian is not None
@@ -186,41 +155,31 @@ class Targeting:
         room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
         return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
 
-    def _chasing(self, chase: Chase, view: View, shots: Shots) -> tuple[Shots, Array]:
-        """The first shot goes on with the chase, if there is one and its goal is in sight."""
-        place = jnp.argmax(view.cells == chase.goal).astype(shots.place.dtype)
-        chases = (chase.left > 0) & (view.cells[place] == chase.goal) & jnp.isneginf(view.stored[place])
-        return replace(
-            shots,
-            place=shots.place.at[0].set(jnp.where(chases, place, shots.place[0])),
-            is_open=shots.is_open.at[0].set(chases | shots.is_open[0]),
-        ), chases
-
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
-        hit, new = result.cell == drawn["target"], result.status == NEW
-        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"])
+        hit, new, sideways = result.cell == drawn["target"], result.status == NEW, drawn["sideways"]
+        chase = chases.after(drawn["pursuit"], archive, result)
+        chased = (chase.left > 0) & (drawn["target"] == chase.goal)
+        misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"] & ~chased)
         gain = gained(result, archive)
         gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
-        seen = hit & ~drawn["open"] & jnp.isfinite(result.value)
-        improvement = jnp.where(result.status == IMPROVED, gain, 0)
+        seen = hit & ~drawn["open"] & (sideways.share == 1) & jnp.isfinite(result.value)
         sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
-        sideways = drawn["sideways"]
-        sizes = sizes.with_steps(improvement, sideways.climbed, sideways.ascent, sideways.kicked, sideways.kick)
+        assert result.objective is not None
+        sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
+        sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
         sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
-        start = starts.next_start(archive, misses, gains, drawn["start"])
-        chase = drawn["chase"]
-        followed = (chase.left > 0) & jnp.isneginf(once(archive.objective[chase.goal]))
-        chases = followed & jnp.all(jnp.isfinite(drawn["walk"]))
+
+        start, chases_on = starts.next_start(archive, misses, gains, drawn["start"]), chase.left > 0
         elite = jnp.where(archive.count > 0, archive.elite(start.cell), state.theta)
         return replace(
             state,
-            theta=jnp.where(chases, drawn["walk"], elite),
-            explores=start.explores | chases,
+            theta=jnp.where(chases_on, state.theta + chase.step, elite),
+            explores=start.explores | chases_on,
             misses=misses,
             sizes=sizes,
-            chase=replace(chase, left=jnp.where(chases, chase.left, 0)),
+            chase=chase,
             gains=gains,
         )
 

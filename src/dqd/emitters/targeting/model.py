@@ -62,11 +62,10 @@ class LocalModel:
         """Of the shortest steps that move the measures by z, (..., k) -> (...)."""
         return jnp.sum(matmul(z, self.inverse) * z, axis=-1)
 
-    def shortest(self, z: Array) -> Array:
-        """The steps themselves, (b, k) -> (b, n)."""
-        if self.room is not None:
-            return shortest_within(self.room, self.rows, DAMPING * self.trace, z)
-        return matmul(matmul(z, self.inverse), self.rows)
+    def shortest(self, z: Array, some: Array) -> Array:
+        """The steps themselves, (b, k) -> (b, n), of those by which only some coordinates move, (b, n)."""
+        damping = DAMPING * self.trace
+        return shortest_within(self.room, self.rows, damping, z, ~some)
 
     def in_null_space(self, direction: Array) -> Array:
         """What of it moves no measure. Taken twice: damping leaves a rest of the first time."""

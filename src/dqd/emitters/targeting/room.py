@@ -30,19 +30,20 @@ class Room:
         return jnp.where(blocked, 0, direction)
 
 
-def shortest_within(room: Room, rows: Array, damping: Array, z: Array) -> Array:
+def shortest_within(room: Room | None, rows: Array, damping: Array, z: Array, held: Array) -> Array:
     """The shortest steps (b, n) that move the measures by z (b, k) and stay in the room, or end close to it.
 
-    Of J J^T only the coordinates count that are not held; the held ones have done their part of z.
+    Coordinates that are `held` (b, n) stay where they are. Of J J^T only those count that are not held; the held ones
+    have done their part of z.
     """
     k, n = rows.shape
     pairs = (rows[:, None] * rows[None]).reshape(k * k, n).T
-    steps, held = jnp.zeros((len(z), n), z.dtype), jnp.zeros((len(z), n), bool)
-    damped = damping * jnp.eye(k, dtype=z.dtype)
-    for _ in range(ROUNDS):
+    steps, damped = jnp.zeros((len(z), n), z.dtype), damping * jnp.eye(k, dtype=z.dtype)
+    for _ in range(1 if room is None else ROUNDS):
         square = matmul((~held).astype(z.dtype), pairs).reshape(-1, k, k)
-        rest = z - matmul(jnp.where(held, steps, 0), rows.T)
+        rest = z if room is None else z - matmul(jnp.where(held, steps, 0), rows.T)
         steps = jnp.where(held, steps, matmul(solve(square + damped, rest), rows))
-        held = held | (steps != room.clip(steps))
-        steps = room.clip(steps)
+        if room is not None:
+            held = held | (steps != room.clip(steps))
+            steps = room.clip(steps)
     return steps

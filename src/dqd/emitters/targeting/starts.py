@@ -2,7 +2,8 @@
 
 An iteration explores or polishes. To explore, elites beside open cells count by the hope for these, and by their
 objective: what is found from a good elite is good. To polish, every other time, the elite that is most ahead of its
-neighbours: they may learn from it; or else any elite.
+neighbours: they may learn from it; or else any elite. But if one of those looked at is so bad that it alone spoils the
+QD-score, every other time the best elite beside it, or else itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
+from dqd.emitters.gain import ruinous
 from dqd.emitters.targeting.misses import Misses
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import pytree
@@ -21,6 +23,7 @@ SAMPLED = 64  # elites among which one is chosen; the archive is never scanned
 HOPELESS = 1e-6
 GOOD = 0.5  # how much a standard deviation of the objective counts, in powers of e of hope
 ANY = 0.5  # share of polished elites that are any, not the one most ahead of its neighbours
+SAVE = 0.5  # share of iterations that save an elite that spoils the QD-score, where one is seen
 LEAST = 0.05  # share of iterations that explore, and that polish, at least
 
 
@@ -57,7 +60,13 @@ def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, 
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
     useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
     polished = jnp.where(drawn["any"] < ANY, SAMPLED - 1, useful)
-    return Start(elites[jnp.where(explores, hopeful, polished)], explores)
+    chosen = elites[jnp.where(explores, hopeful, polished)]
+
+    spoils = ruinous(objective, archive)
+    worst = jnp.argmax(spoils)
+    saves = spoils[worst] & (drawn["any"] < SAVE)
+    saviour = beside[worst, jnp.argmax(jnp.where(beside[worst] < 0, -jnp.inf, stored[worst]))]
+    return Start(jnp.where(saves, saviour, chosen), explores & ~saves)
 
 
 def _sampled(archive: Archive, uniform: Array) -> Array:

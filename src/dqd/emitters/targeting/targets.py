@@ -21,7 +21,7 @@ from dqd.types import matmul, pytree
 WINDOW = 961  # cells that are looked at around theta; 31 x 31 for two measures
 OPEN = 1e30  # keys of open cells lie about here, above those of elites
 INSIDE = 0.46  # an elite is attacked that far from the middle of its cell, towards the better corner
-SPARE = 6  # branches that, unless there are more open cells, try again or stay at home
+SPARE = 6  # branches that, unless there are more open cells, join the first one (chase) or stay at home
 
 
 @pytree
@@ -43,7 +43,7 @@ class View:
 class Shots:
     place: Array  # (b,) in the view
     is_open: Array  # (b,)
-    spare: Array  # (b,) tries again what another branch tries, or stays at home
+    spare: Array  # (b,) stays at home, unless it is called
 
 
 def choose(
@@ -63,8 +63,5 @@ def choose(
     best, place = jax.lax.top_k(key, shots)
     at_open = best >= OPEN / 2
     spare = ~at_open & (jnp.arange(shots) >= shots - SPARE)
-    again = place[jnp.arange(shots) % jnp.maximum(jnp.sum(at_open), 1)]
-    home = jnp.zeros_like(place)
-    elsewhere = jnp.where(spare & explores & at_open[0], again, home)
-    place = jnp.where(spare | (best == -jnp.inf), elsewhere, place)
+    place = jnp.where(spare | (best == -jnp.inf), 0, place)
     return Shots(place, is_open[place], spare)

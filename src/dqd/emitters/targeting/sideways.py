@@ -1,0 +1,56 @@
+"""Sideways: what branches do besides going where they aim. Sizes are learnt from the shots at elites that do it.
+
+climb   along what is left of the gradient in the null space
+kick    along a random direction in the null space, to leave local optima; and far, where a hard shot is wild
+thin    the step to the target is made by some coordinates only, which go the further: where each coordinate has
+        its own valleys, a few that change valleys lose less than all of them climbing its walls
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from dqd.emitters.targeting.model import LocalModel
+from dqd.emitters.targeting.sizes import Sizes
+from dqd.types import matmul, pytree
+
+ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
+KICKED, THINNED = 0.5, 0.25  # shares of the shots at elites
+WILD = 0.15  # share of the hard shots
+
+
+@pytree
+class Sideways:
+    climb: Array  # (b,) step sizes
+    jump: Array  # (b,) lengths
+    share: Array  # (b,) of the coordinates that move towards the target
+    logs: Array  # (3, b) drawn: logarithms of step sizes, of lengths in cells, and of shares
+    used: Array  # (3, b) from which the next are learnt
+    wild: Array  # (b,)
+
+    @staticmethod
+    def drawn(
+        model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
+    ) -> Sideways:
+        k, n = model.rows.shape
+        uniform, first = noise["uniform"], jnp.arange(is_open.size) == 0  # the first may be followed: no wild jump
+        logs = noise["normal"] + sizes.logs[:, None]
+        climbs, kicked = (free > 0) & ~hard, ~is_open & (uniform[1] < KICKED)
+        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
+        climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(logs[0], on_the_way), logs[0])), 0)
+
+        side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
+        length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), jnp.where(kicked, jnp.exp(logs[1]), 0))
+        thinned = ~is_open & (uniform[1] > 1 - THINNED)
+        share = jnp.where(thinned, jnp.clip(jnp.exp(logs[2]), min(2 * k / n, 1), 1), 1)
+        used = jnp.stack([climbs & ~is_open, kicked, thinned])
+        return Sideways(climb, model.cell * jnp.sign(side) * length, share, logs, used, wild)
+
+    def steps(self, model: LocalModel, direction: Array) -> Array:
+        """In the null space, (b, n)."""
+        random = model.in_null_space(direction)
+        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
+        return matmul(jnp.stack([self.climb, self.jump], axis=1), jnp.stack([model.free, random]))
