@@ -84,7 +84,7 @@ def matmul(a: Array, b: Array) -> Array:
         factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)
         return functools.reduce(jnp.add, [factor * row for factor, row in zip(factors, b, strict=True)])
     if b.ndim <= 2 and not on_cpu and products <= FEW_PRODUCTS:
-        return jnp.sum(a[..., None] * b if b.ndim == 2 else a * b, axis=a.ndim - 1)
+        return jnp.sum(a[..., None, :] * b.T, axis=-1)  # along the last axis, where a GPU adds in parallel
     return jnp.matmul(a, b, precision="highest")
 
 
@@ -136,6 +136,11 @@ class Evaluation:
         real = {name: getattr(self, name) for name in ("objective", "measures", "jacobian", "fields")}
         return replace(self, **jax.tree.map(lambda part: part.astype(dtype), real))
 
+    def followed_by(self, other: Evaluation) -> Evaluation:
+        """The rows of both; jacobians are left out."""
+        one, two = replace(self, jacobian=None), replace(other, jacobian=None)
+        return jax.tree.map(lambda *rows: jnp.concatenate(rows), one, two)
+
 
 @pytree
 class AddResult:
@@ -157,6 +162,17 @@ class Points:
     solutions: Array  # (p, n)
     mask: Array  # (p,) True where the point is really wanted
     known: Array | None = None  # (p,) True for an elite as it is, which need not be stored again; None: nobody is
+
+    @property
+    def stored(self) -> Array:
+        """Which of them the archive is shown, (p,)."""
+        return self.mask if self.known is None else self.mask & ~self.known
+
+    def followed_by(self, solutions: Array) -> Points:
+        """With solutions (b, n) behind them that are all wanted, and new."""
+        wanted = jnp.ones(len(solutions), bool)
+        known = None if self.known is None else jnp.concatenate([self.known, ~wanted])
+        return Points(jnp.concatenate([self.solutions, solutions]), jnp.concatenate([self.mask, wanted]), known)
 
 
 @pytree

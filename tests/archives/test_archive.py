@@ -30,6 +30,24 @@ def archive_of(*batches, grid=SMALL, n=1, **options):
     return archive, results
 
 
+@pytest.mark.parametrize(("rate", "in_order"), [(1.0, True), (0.5, False)])
+def test_two_batches_leave_what_they_leave_as_one(rate, in_order):
+    random, threshold = np.random.default_rng(0), Threshold(rate, -INF if rate == 1 else 0.0)
+    one = other = Archive.empty(SMALL, 1, threshold=threshold)
+    assert one.takes_in_order == in_order
+    for iteration in range(6):
+        solutions, objective = random.normal(size=(9, 1)), random.integers(0, 4, 9) + random.random() * iteration
+        told = Evaluation(jnp.asarray(objective), jnp.asarray(random.uniform(0, 3, (9, 2))))
+        parts = [jax.tree.map(lambda leaf, part=part: leaf[part], told) for part in (slice(2), slice(2, None))]
+        one, together = add(one, jnp.asarray(solutions), told, iteration)
+        other, first = add(other, jnp.asarray(solutions[:2]), parts[0], iteration)
+        other, second = add(other, jnp.asarray(solutions[2:]), parts[1], iteration)
+        for a, *b in zip(jax.tree.leaves(together), jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+            np.testing.assert_array_equal(a, np.concatenate(b))
+    for a, b in zip(jax.tree.leaves(one.settled()), jax.tree.leaves(other.settled()), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 # Against a dictionary, one candidate after the other ------------------------------------------------------------------
 
 

@@ -58,6 +58,11 @@ class Cells:
     def new_first(self) -> bool:
         return self.threshold is None
 
+    @property
+    def takes_in_order(self) -> bool:
+        """Whether nothing is rounded that a larger batch might round otherwise: thresholds and distances are."""
+        return self.threshold is None and isinstance(self.tessellation, Grid | UnevenGrid | CategoricalGrid)
+
     def begun(self, threshold: Threshold, dtype: jnp.dtype) -> Cells:
         check_pytree(self.tessellation)
         self.tessellation.check_precision(dtype)

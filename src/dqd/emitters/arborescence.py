@@ -70,6 +70,7 @@ class Arborescence:
     ranking: Ranking = static(default="improvement")
     initial_population: int = static(default=0)
     num_points = 1
+    asks_blindly = True
 
     @property
     def batch_size(self) -> int:
@@ -103,8 +104,8 @@ class Arborescence:
         finite = usable(points, evaluation)[0]
         jacobian = jnp.where(finite, evaluation.jacobian[0], 0)
         jacobian = normalized(jacobian) if self.normalize else jacobian  # (1 + k, n)
-        # Without a jacobian the branches would repeat whatever is wrong at theta: they repeat an elite instead.
-        theta = jnp.where(finite, points.solutions[0], self._elite(archive, noise["elite"], state.x0))
+        # Without a jacobian the branches would repeat whatever is wrong at theta: they repeat the beginning instead.
+        theta = jnp.where(finite, points.solutions[0], state.x0)
         strategy, coefficients = self.strategy.ask(state.strategy, noise["normal"])
         branches = affine(theta, coefficients, jacobian)
         kept = {name: values for name, values in noise.items() if name != "normal"}

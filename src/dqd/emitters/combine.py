@@ -12,7 +12,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.threshold import Threshold
-from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.emitter import Emitter, asks_blindly, check_emitter
 from dqd.emitters.scale import Choose, scaled
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
@@ -133,6 +133,10 @@ class Replicated:
     @property
     def follows_measures(self) -> bool:
         return getattr(self.emitter, "follows_measures", True)
+
+    @property
+    def asks_blindly(self) -> bool:
+        return asks_blindly(self.emitter)
 
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return jax.vmap(lambda key: self.emitter.noise(key, n, k))(jax.random.split(key, self.copies))

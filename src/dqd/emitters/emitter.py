@@ -80,6 +80,14 @@ def check_emitter(name: str, thing: Any) -> None:
         raise TypeError(f"{name}: the class {type(thing).__name__} needs the decorator @dqd.types.pytree")
 
 
+def asks_blindly(emitter: Emitter) -> bool:
+    """Whether its `ask` never looks at the archive, as it says (`asks_blindly`): by default it may.
+
+    Then the points of an iteration and its solutions can be judged as one batch.
+    """
+    return bool(emitter.num_points and getattr(emitter, "asks_blindly", False))
+
+
 def threshold_of(emitter: Emitter, given: Threshold | None) -> Threshold:
     """What counts as progress: as the user says, else as the emitter does (`threshold`, CMA-MAE), else MAP-Elites."""
     threshold = getattr(emitter, "threshold", None) if given is None else given

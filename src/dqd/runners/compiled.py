@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
+from dqd.compiler.flags import side_by_side
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.search.noise import at, block_length, draw
@@ -94,8 +96,7 @@ def iterate(
         _, state, rows = jax.lax.fori_loop(0, counted // block, lambda _, carry: advance(carry), (first, state, blank))
     else:
         _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
-    emitter = each(opened)(state.emitter)
-    state = replace(state, emitter=emitter, tally=state.tally.carried())
+    state = each(SearchState.settled)(replace(state, emitter=each(opened)(state.emitter)))
     return state, rows, state.tally
 
 
@@ -113,7 +114,22 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
     return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
-run_chunk = jax.jit(iterate, static_argnames=("batched", "counted"), donate_argnames="state")
+class _Launch:
+    """`iterate`, compiled. Only when it is needed is JAX asked for its devices, by which the compiler's options go."""
+
+    @functools.cached_property
+    def _program(self) -> Any:
+        sizes = ("batched", "counted")
+        return jax.jit(iterate, static_argnames=sizes, donate_argnames="state", compiler_options=side_by_side())
+
+    def __call__(self, *operands: Any, **sizes: Any) -> tuple[SearchState, Standing, Tally]:
+        return self._program(*operands, **sizes)
+
+    def lower(self, *operands: Any, **sizes: Any) -> Any:
+        return self._program.lower(*operands, **sizes)
+
+
+run_chunk = _Launch()
 start_seed = jax.jit(begin, donate_argnames="archive")
 begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
 start_seeds = jax.jit(begin_seeds)

@@ -207,6 +207,10 @@ class _SharedCopies:
     def initial_population(self) -> int:
         return self.every.initial_population
 
+    @property
+    def asks_blindly(self) -> bool:
+        return self.every.asks_blindly
+
     def noise(self, key: Array, n: int, k: int) -> PyTree:
         return _own(self.every.noise(key, n, k), self.shares)
 

@@ -23,7 +23,7 @@ from dqd.archives.metrics import Standing
 from dqd.compiler.random import normals
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
-from dqd.emitters.emitter import Emitter
+from dqd.emitters.emitter import Emitter, asks_blindly
 from dqd.inputs.bounds import Box
 from dqd.search.packing import opened, packed_like
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
@@ -53,6 +53,10 @@ class SearchState:
     x0: Array  # (n,)
     iteration: Array  # iterations completed
     tally: Tally
+
+    def settled(self) -> SearchState:
+        """With room to count on, and sums in their own form: whoever launches iterations does so, once a launch."""
+        return replace(self, archive=self.archive.settled(), tally=self.tally.carried())
 
     @property
     def reported(self) -> Archive:
@@ -202,8 +206,7 @@ class Search:
     def tell_dqd(self, state: SearchState, points: Points, evaluation: Evaluation) -> SearchState:
         if self.emitter.num_points == 0:
             return state
-        stored = points.mask if points.known is None else points.mask & ~points.known
-        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, stored)
+        archive, result = state.archive.add(points.solutions, evaluation, state.iteration + 1, points.stored)
         return replace(state, archive=archive, tally=_counted(state, result, evaluation, points))
 
     def ask(
@@ -222,28 +225,44 @@ class Search:
         return packed_like(own, new), proposal
 
     def tell(self, state: SearchState, proposal: Proposal, evaluation: Evaluation) -> SearchState:
-        iteration = state.iteration + 1
-        archive, result = state.archive.add(proposal.solutions, evaluation, iteration)
+        archive, result = state.archive.add(proposal.solutions, evaluation, state.iteration + 1)
+        state = replace(state, archive=archive, tally=_counted(state, result, evaluation))
+        return self._learn(state, proposal, evaluation, result)
+
+    def _learn(self, state: SearchState, proposal: Proposal, evaluation: Evaluation, result: AddResult) -> SearchState:
+        """The emitter is told what became of its solutions."""
         told = replace(result, objective=evaluation.objective, measures=evaluation.measures)
 
         def learnt(own: Any, *situation: Any) -> PyTree:
             return packed_like(own, self.emitter.tell(opened(own), *situation))
 
-        emitter = apart(_always(state), learnt, state.emitter, self._shown(archive), proposal.drawn, told)
-        tally = _counted(state, result, evaluation)
-        return replace(state, archive=archive, emitter=emitter, iteration=iteration, tally=tally)
+        emitter = apart(_always(state), learnt, state.emitter, self._shown(state.archive), proposal.drawn, told)
+        return replace(state, emitter=emitter, iteration=state.iteration + 1)
 
     def step(self, state: SearchState, domain: Domain, noise: Any) -> SearchState:
         """One iteration around a domain, whose evaluations JAX can trace."""
         points = self.ask_dqd(state, noise)
-        evaluation = no_evaluation(state.archive.num_measures, state.x0)
+        seen = no_evaluation(state.archive.num_measures, state.x0)
         if self.emitter.num_points:
-            evaluation = apart(_always(state), domain.evaluate_with_jacobian, points.solutions)
-            evaluation = evaluation.astype(state.x0.dtype)
-        state = self.tell_dqd(state, points, evaluation)
-        state, proposal = self.ask(state, points, evaluation, noise)
-        evaluation = apart(_always(state), domain.evaluate, proposal.solutions)
-        return self.tell(state, proposal, evaluation.astype(state.x0.dtype))
+            seen = apart(_always(state), domain.evaluate_with_jacobian, points.solutions).astype(state.x0.dtype)
+        at_once = asks_blindly(self.emitter) and state.archive.takes_in_order
+        state = state if at_once else self.tell_dqd(state, points, seen)
+        state, proposal = self.ask(state, points, seen, noise)
+        evaluation = apart(_always(state), domain.evaluate, proposal.solutions).astype(state.x0.dtype)
+        if not at_once:
+            return self.tell(state, proposal, evaluation)
+        return self._tell_at_once(state, points, seen, proposal, evaluation)
+
+    def _tell_at_once(
+        self, state: SearchState, points: Points, seen: Evaluation, proposal: Proposal, evaluation: Evaluation
+    ) -> SearchState:
+        """`tell_dqd` and `tell`, as one batch."""
+        size, every = len(points.mask), points.followed_by(proposal.solutions)
+        together = seen.followed_by(evaluation)
+        archive, result = state.archive.add(every.solutions, together, state.iteration + 1, every.stored)
+        tally = _counted(state, result, replace(together, jacobian=seen.jacobian), every)
+        its = jax.tree.map(lambda leaf: leaf[size:], result)
+        return self._learn(replace(state, archive=archive, tally=tally), proposal, evaluation, its)
 
     def restarts(self, state: SearchState) -> dict[str, int]:
         """How often the emitters started anew, by reason."""
@@ -269,7 +288,7 @@ class Search:
 
 
 def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, points: Points | None = None) -> Tally:
-    """A batch has been judged; of points, only those that were wanted count."""
+    """A batch has been judged; of points, only those that were wanted count. The first rows may have jacobians."""
     finite, tally = result.cell < state.archive.num_cells, state.tally
     if points is not None and points.known is not None:
         finite = finite | can_enter(evaluation.objective, evaluation.measures, points.known)
@@ -277,9 +296,11 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
     wanted = ~none if points is None else points.mask
     gradients = lost = infeasible = none
     if points is not None and evaluation.jacobian is not None:
-        gradients = wanted
-        lost = wanted & finite & ~jnp.all(all_finite(evaluation.jacobian), axis=-1)
-        steep = wanted[:, None] & jnp.any(evaluation.jacobian != 0, axis=-1)
+        jacobian, rows = evaluation.jacobian, len(evaluation.jacobian)
+        gradients = wanted & (np.arange(wanted.size) < rows)
+        usable = jnp.all(all_finite(jacobian), axis=-1)
+        lost = gradients & finite & ~jnp.pad(usable, (0, wanted.size - rows))
+        steep = wanted[:rows, None] & jnp.any(jacobian != 0, axis=-1)
         tally = replace(tally, steep=tally.steep | jnp.any(steep, axis=0))
     if evaluation.feasible is not None:
         infeasible = wanted & ~evaluation.feasible
