@@ -58,26 +58,6 @@ def test_the_order_of_numbers_leaves_no_trace(dtype):
     np.testing.assert_array_equal(one.digits, other.digits)
 
 
-@both
-def test_a_settled_sum_does_not_show_in_which_batches_it_was_added_up(dtype):
-    numbers = np.full(3000, np.nextafter(dtype(2), dtype(0)))  # every bit of the significand is set
-    total = ExactSum.zero(dtype)
-    at_once, in_turn = add(total, numbers), add(add(total, numbers[:2000]), numbers[2000:])
-    assert np.any(at_once.digits != in_turn.digits)
-    one, other = (jax.jit(ExactSum.settled)(each).digits for each in (at_once, in_turn))
-    np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(one, ExactSum(np.asarray(at_once.digits), at_once.dtype).settled().digits)
-
-
-def test_a_carry_runs_through_all_digits_of_a_settled_sum():
-    nines = np.full(20, 2**11 - 1, np.int32)
-    nines[0] += 1
-    expected = np.full(20, -(2**11), np.int32)
-    expected[-1] = 2**11  # the highest digit takes what comes
-    for digits in (nines, jnp.asarray(nines)):
-        np.testing.assert_array_equal(ExactSum(digits, np.dtype(np.float32)).settled().digits, expected)
-
-
 def test_half_a_million_numbers_at_once_leave_room_for_carries():
     numbers = np.full(2**18, -(2 - 2.0**-23), np.float32)  # every bit of the significand is set
     total = ExactSum.zero(np.float32)

@@ -175,14 +175,9 @@ class Archive(Archived):
 
     @property
     def takes_in_order(self) -> bool:
-        """Whether two batches after each other leave, bit for bit, what they leave as one, sums once settled."""
+        """Whether two batches after each other leave the same elites, bit for bit, as they leave as one."""
         beside = self.results is None or self.results.takes_in_order
         return beside and isinstance(self.competition, Cells) and self.competition.takes_in_order
-
-    def settled(self) -> Archive:
-        """The same with sums in the form that does not depend on how they were added up."""
-        results = None if self.results is None else self.results.settled()
-        return replace(self, total=self.total.settled(), results=results)
 
     @property
     def num_cells(self) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -55,23 +54,16 @@ class ExactSum:
     def plus(self, other: ExactSum) -> ExactSum:
         return replace(self, digits=_carried(self.digits + other.digits))
 
-    def settled(self) -> ExactSum:
-        """The same sum in the form that every sum has once, whichever way it was added up.
-
-        All digits but the highest lie in [-2**(DIGIT - 1), 2**(DIGIT - 1)).
-        """
-        return replace(self, digits=_settled(self.digits))
-
     def times(self, count: Any) -> ExactSum:
         """The sum taken `count` times, one whole number from 0."""
-        digits = _nearly_settled(self.digits)
+        digits = _carried(_carried(_carried(self.digits)))
         parts = [(count >> (DIGIT * i)) & (2**DIGIT - 1) for i in range(SPARE)]
         moved = [_moved(digits, i) for i in range(SPARE)]
         return replace(self, digits=_carried(sum(part * shifted for part, shifted in zip(parts, moved, strict=True))))
 
     def share(self, count: Any) -> Any:
         """The sum divided by a count, rounded to floating point."""
-        xp, digits, dtype = _library(self.digits), _nearly_settled(self.digits), self.dtype
+        xp, digits, dtype = _library(self.digits), _carried(_carried(_carried(self.digits))), self.dtype
         number = xp.arange(digits.shape[-1])
         top = xp.max(xp.where(digits != 0, number, 0), axis=-1, keepdims=True)
         # Relative to the highest digit nothing overflows, and what underflows does not count.
@@ -119,22 +111,6 @@ def _carried(digits: Any) -> Any:
     carry = (digits + 2 ** (DIGIT - 1)) >> DIGIT
     carry = carry * (np.arange(digits.shape[-1], dtype=np.int32) < digits.shape[-1] - 1)
     return digits - (carry << DIGIT) + _moved(carry, 1)
-
-
-def _settled(digits: Any) -> Any:
-    """All carries done. A GPU does not wait to hear how many rounds it takes: digit i is final after i + 1."""
-    if _library(digits) is np:
-        while np.any((after := _carried(digits)) != digits):
-            digits = after
-        return digits
-    if jax.default_backend() != "cpu":
-        return jax.lax.fori_loop(0, digits.shape[-1], lambda _, digits: _carried(digits), digits)
-    return jax.lax.while_loop(lambda digits: jnp.any(_carried(digits) != digits), _carried, digits)
-
-
-def _nearly_settled(digits: Any) -> Any:
-    """What is read on the host depends on the sum alone; in a program three rounds do for nearly every one."""
-    return _settled(digits) if _library(digits) is np else _carried(_carried(_carried(digits)))
 
 
 def _moved(digits: Any, places: int) -> Any:

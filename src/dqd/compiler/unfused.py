@@ -54,3 +54,8 @@ def once(values: T) -> T:
     in place meanwhile, it first makes a copy of that array, in every iteration.
     """
     return values if jax.default_backend() == "cpu" else jax.lax.optimization_barrier(values)
+
+
+def few_kernels() -> bool:
+    """Whether it is the number of kernels that costs, as on a GPU, and not what they do."""
+    return jax.default_backend() != "cpu"

@@ -96,7 +96,8 @@ def iterate(
         _, state, rows = jax.lax.fori_loop(0, counted // block, lambda _, carry: advance(carry), (first, state, blank))
     else:
         _, state, rows = jax.lax.while_loop(lambda carry: carry[0] < first + length, advance, (first, state, blank))
-    state = each(SearchState.settled)(replace(state, emitter=each(opened)(state.emitter)))
+    emitter = each(opened)(state.emitter)
+    state = replace(state, emitter=emitter, tally=state.tally.carried())
     return state, rows, state.tally
 
 

@@ -116,7 +116,7 @@ class Programs:
 
         def program(state: list[Array], fixed: tuple[list[Array], list[Array]], *operands: Any) -> Any:
             new, more = step(*self._given(state, fixed), *operands)
-            return self.division.divide(new.settled())[0], more
+            return self.division.divide(replace(new, tally=new.tally.carried()))[0], more
 
         program.__name__ = step.__name__
         return jax.jit(program, donate_argnums=0, compiler_options=in_order())

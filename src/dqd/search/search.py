@@ -21,7 +21,7 @@ from dqd.archives.archive import Archive
 from dqd.archives.competition import can_enter
 from dqd.archives.metrics import Standing
 from dqd.compiler.random import normals
-from dqd.compiler.unfused import apart
+from dqd.compiler.unfused import apart, few_kernels
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter, asks_blindly
 from dqd.inputs.bounds import Box
@@ -53,10 +53,6 @@ class SearchState:
     x0: Array  # (n,)
     iteration: Array  # iterations completed
     tally: Tally
-
-    def settled(self) -> SearchState:
-        """With room to count on, and sums in their own form: whoever launches iterations does so, once a launch."""
-        return replace(self, archive=self.archive.settled(), tally=self.tally.carried())
 
     @property
     def reported(self) -> Archive:
@@ -245,7 +241,7 @@ class Search:
         seen = no_evaluation(state.archive.num_measures, state.x0)
         if self.emitter.num_points:
             seen = apart(_always(state), domain.evaluate_with_jacobian, points.solutions).astype(state.x0.dtype)
-        at_once = asks_blindly(self.emitter) and state.archive.takes_in_order
+        at_once = few_kernels() and asks_blindly(self.emitter) and state.archive.takes_in_order
         state = state if at_once else self.tell_dqd(state, points, seen)
         state, proposal = self.ask(state, points, seen, noise)
         evaluation = apart(_always(state), domain.evaluate, proposal.solutions).astype(state.x0.dtype)
