@@ -29,24 +29,20 @@ HERE = Path(__file__).parent
 SIGMA = {"sphere": 10.0, "rastrigin": 10.0, "arm": 0.05}
 LENGTH = 250  # iterations of a launch
 GRAPHS = "--xla_gpu_enable_command_buffer="
-EVERY = "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION"
 BESIDE = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
-IN_GRAPHS = json.dumps({**BESIDE, "xla_gpu_enable_command_buffer": EVERY})
 EXTRA = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=true"
 VARIANTS = {
     "gpu": {
         "as it is": {},
         "again": {},
-        "one after the other": {"ANATOMY_OPTIONS": "{}"},
+        "side by side, loops in graphs": {"DQD_SIDE_BY_SIDE": "1"},
+        "side by side": {"ANATOMY_OPTIONS": json.dumps(BESIDE)},
         "no graphs": {"XLA_FLAGS": GRAPHS},
-        "loops in graphs": {"ANATOMY_OPTIONS": IN_GRAPHS},
         "two iterations unrolled": {"ANATOMY_UNROLL": "2"},
         "state not packed": {"ANATOMY_PACKED": "0"},
         "reads not held": {"ANATOMY_ONCE": "0"},
         "parts kept apart": {"ANATOMY_APART": "1"},
         "length unknown": {"ANATOMY_COUNTED": "0"},
-        "length unknown, loops in graphs": {"ANATOMY_COUNTED": "0", "ANATOMY_OPTIONS": IN_GRAPHS},
-        "that, not packed": {"ANATOMY_COUNTED": "0", "ANATOMY_OPTIONS": IN_GRAPHS, "ANATOMY_PACKED": "0"},
         "four sweeps": {"ANATOMY_SWEEPS": "4"},
     },
     "cpu": {
@@ -71,6 +67,7 @@ class Loop:
         import dqd
         from dqd.archives.archive import Archive
         from dqd.compiler.flags import side_by_side
+        from dqd.runners import compiled
         from dqd.runners.compiled import begin, begin_seeds, iterate
         from dqd.search.search import Search
 
@@ -80,7 +77,7 @@ class Loop:
         archive, x0 = Archive.empty(self.domain.grid(), n), jnp.zeros(n)
         start, seed = (begin, jnp.asarray(0)) if seeds == 1 else (begin_seeds, jnp.arange(seeds))
         self.state = jax.jit(start)(self.search, archive, x0, seed, self.domain)
-        counted = LENGTH if platform() != "cpu" and os.environ.get("ANATOMY_COUNTED") != "0" else 0
+        counted = compiled.counted(LENGTH) if os.environ.get("ANATOMY_COUNTED") != "0" else 0
         asked = os.environ.get("ANATOMY_OPTIONS")
         options = side_by_side() if asked is None else json.loads(asked)
         names = ("batched", "counted")

@@ -84,7 +84,8 @@ def matmul(a: Array, b: Array) -> Array:
         factors = jnp.moveaxis(a[..., None] if b.ndim == 2 else a, a.ndim - 1, 0)
         return functools.reduce(jnp.add, [factor * row for factor, row in zip(factors, b, strict=True)])
     if b.ndim <= 2 and not on_cpu and products <= FEW_PRODUCTS:
-        return jnp.sum(a[..., None, :] * b.T, axis=-1)  # along the last axis, where a GPU adds in parallel
+        # Along the last axis, where a GPU adds in parallel.
+        return jnp.sum(a[..., None, :] * b.T if b.ndim == 2 else a * b, axis=-1)
     return jnp.matmul(a, b, precision="highest")
 
 

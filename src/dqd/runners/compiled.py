@@ -3,7 +3,8 @@ copied; seeds run side by side by `vmap`.
 
 The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
 Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in. A GPU
-would wait for the host after each iteration of such a loop, so there the longest launches have a program of their own.
+would wait for the host after each iteration of such a loop, so there the longest launches have a program of their own,
+unless loops are within its graphs (`side_by_side`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Compiled:
 
 
 def grain() -> int:
-    return 1 if jax.devices()[0].platform == "cpu" else LONGEST
+    return 1 if jax.devices()[0].platform == "cpu" or side_by_side() else LONGEST
 
 
 def counted(length: int) -> int:
