@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +29,21 @@ HERE = Path(__file__).parent
 SIGMA = {"sphere": 10.0, "rastrigin": 10.0, "arm": 0.05}
 LENGTH = 250  # iterations of a launch
 GRAPHS = "--xla_gpu_enable_command_buffer="
-EVERY = f"{GRAPHS}FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION"
+BESIDE = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
 EXTRA = "--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=true"
 VARIANTS = {
     "gpu": {
         "as it is": {},
         "again": {},
+        "side by side, loops in graphs": {"DQD_SIDE_BY_SIDE": "1"},
+        "side by side": {"ANATOMY_OPTIONS": json.dumps(BESIDE)},
         "no graphs": {"XLA_FLAGS": GRAPHS},
-        "graphs of every kind": {"XLA_FLAGS": EVERY},
-        "graphs of every kind, from 1": {"XLA_FLAGS": f"{EVERY} --xla_gpu_graph_min_graph_size=1"},
-        "loops in graphs": {"XLA_FLAGS": f"{GRAPHS}FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"},
         "two iterations unrolled": {"ANATOMY_UNROLL": "2"},
-        "five iterations unrolled": {"ANATOMY_UNROLL": "5"},
-        "loops in graphs, five unrolled": {"XLA_FLAGS": EVERY, "ANATOMY_UNROLL": "5"},
-        "parts kept apart": {"ANATOMY_APART": "1"},
-        "parts apart, in graphs": {"ANATOMY_APART": "1", "XLA_FLAGS": EVERY},
+        "state not packed": {"ANATOMY_PACKED": "0"},
         "reads not held": {"ANATOMY_ONCE": "0"},
+        "parts kept apart": {"ANATOMY_APART": "1"},
         "length unknown": {"ANATOMY_COUNTED": "0"},
-        "length unknown, in graphs": {"ANATOMY_COUNTED": "0", "XLA_FLAGS": EVERY},
+        "four sweeps": {"ANATOMY_SWEEPS": "4"},
     },
     "cpu": {
         "as it is": {},
@@ -68,6 +66,8 @@ class Loop:
 
         import dqd
         from dqd.archives.archive import Archive
+        from dqd.compiler.flags import side_by_side
+        from dqd.runners import compiled
         from dqd.runners.compiled import begin, begin_seeds, iterate
         from dqd.search.search import Search
 
@@ -77,8 +77,11 @@ class Loop:
         archive, x0 = Archive.empty(self.domain.grid(), n), jnp.zeros(n)
         start, seed = (begin, jnp.asarray(0)) if seeds == 1 else (begin_seeds, jnp.arange(seeds))
         self.state = jax.jit(start)(self.search, archive, x0, seed, self.domain)
-        counted = LENGTH if platform() != "cpu" and os.environ.get("ANATOMY_COUNTED") != "0" else 0
-        program = jax.jit(iterate, static_argnames=("batched", "counted"), donate_argnames="state")
+        counted = compiled.counted(LENGTH) if os.environ.get("ANATOMY_COUNTED") != "0" else 0
+        asked = os.environ.get("ANATOMY_OPTIONS")
+        options = side_by_side() if asked is None else json.loads(asked)
+        names = ("batched", "counted")
+        program = jax.jit(iterate, static_argnames=names, donate_argnames="state", compiler_options=options)
         begun = time.perf_counter()
         traced = program.trace(self.search, self.state, self.domain, LENGTH, batched=seeds > 1, counted=counted)
         was_traced = time.perf_counter()
@@ -115,7 +118,9 @@ def _adjust() -> None:
 
     from dqd.archives import archive
     from dqd.compiler import unfused
+    from dqd.runners import compiled
     from dqd.search import search
+    from dqd.strategies import eigen
 
     rounds = int(os.environ.get("ANATOMY_UNROLL", "1"))
     if rounds > 1:
@@ -128,6 +133,9 @@ def _adjust() -> None:
     if apart := os.environ.get("ANATOMY_APART"):
         chosen = _branched if apart == "1" else (lambda always, function, *operands: function(*operands))
         unfused.apart = archive.apart = search.apart = chosen
+    eigen.SWEEPS = int(os.environ.get("ANATOMY_SWEEPS", eigen.SWEEPS))
+    if os.environ.get("ANATOMY_PACKED") == "0":
+        compiled.Packed = types.SimpleNamespace(of=lambda tree: tree)  # type: ignore[misc,assignment]
     if os.environ.get("ANATOMY_ONCE") == "0":
         unfused.once = archive.once = lambda values: values
 

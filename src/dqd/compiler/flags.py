@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 
+GRAPHS = "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION"
 NO_TRITON_PRODUCTS = "--xla_gpu_enable_triton_gemm=false"  # does nothing on a CPU
 
 
@@ -22,13 +23,29 @@ def in_order() -> dict[str, str] | None:
     By default a CPU's program offers as much as it can to other threads at a time. To wake one takes longer than what
     it would do. The order changes no number.
     """
+    return _known("cpu", {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"})
+
+
+@functools.cache
+def side_by_side() -> dict[str, str] | None:
+    """Options of a program that makes many iterations of many small kernels: those that need not wait do not.
+
+    By default a GPU begins a kernel when the one before has ended, whether or not it reads what that one wrote. Its
+    kernels are short, so that waiting is a third of an iteration. Loops are within its graphs, too, so that the host
+    need not be asked whether to go on. On when DQD_SIDE_BY_SIDE is set: that no bit depends on it is not shown yet.
+    """
+    options = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT", "xla_gpu_enable_command_buffer": GRAPHS}
+    return _known("gpu", options) if os.environ.get("DQD_SIDE_BY_SIDE") else None
+
+
+def _known(platform: str, options: dict[str, str]) -> dict[str, str] | None:
+    """The options on that platform, if this version of JAX knows them."""
     import jax
 
-    options = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
-    if jax.default_backend() != "cpu":
+    if jax.default_backend() != platform:
         return None
     try:
         jax.jit(lambda: 0, compiler_options=options)()
-    except jax.errors.JaxRuntimeError:  # a version that does not know it
+    except jax.errors.JaxRuntimeError:
         return None
     return options

@@ -3,13 +3,15 @@ copied; seeds run side by side by `vmap`.
 
 The length of a chunk is a number that the program is given: one program serves every length, and none changes a result.
 Random numbers are drawn in blocks that begin at multiples of their length, whichever chunk they are needed in. A GPU
-would wait for the host after each iteration of such a loop, so there the longest launches have a program of their own.
+would wait for the host after each iteration of such a loop, so there the longest launches have a program of their own,
+unless loops are within its graphs (`side_by_side`).
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +19,7 @@ from jax import Array
 
 from dqd.archives.archive import Archive
 from dqd.archives.metrics import Standing
+from dqd.compiler.flags import side_by_side
 from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.search.noise import at, block_length, draw
@@ -52,7 +55,7 @@ class Compiled:
 
 
 def grain() -> int:
-    return 1 if jax.devices()[0].platform == "cpu" else LONGEST
+    return 1 if jax.devices()[0].platform == "cpu" or side_by_side() else LONGEST
 
 
 def counted(length: int) -> int:
@@ -113,7 +116,22 @@ def begin(search: Search, archive: Archive, x0: Array, seed: Array, domain: Doma
     return search.tell_initial(state, solutions, evaluation.astype(x0.dtype))
 
 
-run_chunk = jax.jit(iterate, static_argnames=("batched", "counted"), donate_argnames="state")
+class _Launch:
+    """`iterate`, compiled. Only when it is needed is JAX asked for its devices, by which the compiler's options go."""
+
+    @functools.cached_property
+    def _program(self) -> Any:
+        sizes = ("batched", "counted")
+        return jax.jit(iterate, static_argnames=sizes, donate_argnames="state", compiler_options=side_by_side())
+
+    def __call__(self, *operands: Any, **sizes: Any) -> tuple[SearchState, Standing, Tally]:
+        return self._program(*operands, **sizes)
+
+    def lower(self, *operands: Any, **sizes: Any) -> Any:
+        return self._program.lower(*operands, **sizes)
+
+
+run_chunk = _Launch()
 start_seed = jax.jit(begin, donate_argnames="archive")
 begin_seeds = jax.vmap(begin, in_axes=(None, None, None, 0, None))
 start_seeds = jax.jit(begin_seeds)

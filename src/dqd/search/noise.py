@@ -22,7 +22,8 @@ LARGEST_COUNTED = 256 * 2**20  # bytes on a GPU, which makes many numbers as fas
 
 def block_length(search: Search, state: SearchState, seeds: int = 1, counted: int = 0) -> int:
     """Iterations of a block: fewer where an iteration needs many numbers. `counted` is how many are known to come."""
-    longest, largest = (counted, LARGEST_COUNTED) if counted else (LENGTHS[0], LARGEST)
+    longest = counted or LENGTHS[0]
+    largest = LARGEST if jax.default_backend() == "cpu" else LARGEST_COUNTED
     noise = jax.eval_shape(search.noise, state, 1)
     size = seeds * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
     return next(length for length in LENGTHS if length <= longest and (length * size <= largest or length == 1))
