@@ -22,7 +22,7 @@ def corrected_qd_score(archive: Any, evaluate: Callable[[np.ndarray], Any], repe
     Args:
         archive: a result or an archive, live or saved, with its solutions.
         evaluate: solutions (b, n) -> objective (b,), measures (b, k).
-        repetitions: of every evaluation, whose mean counts. Flageat & Cully take 512.
+        repetitions: of every evaluation, whose mean counts.
 
     >>> grid = dqd.Grid([0], [1], [2])
     >>> told = dqd.Evaluation(jnp.array([5.0, 7.0]), jnp.array([[0.1], [0.9]]))
