@@ -15,7 +15,7 @@ it is kept on disk like any run, until it is closed: made again, it goes on bit 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -25,6 +25,9 @@ from dqd.own_loop import OwnLoop, named
 from dqd.runners.progress import uninterrupted
 from dqd.search.search import SearchState
 from dqd.search.walk import Walk, spread
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class AskTell(OwnLoop[Walk]):
@@ -60,7 +63,7 @@ class AskTell(OwnLoop[Walk]):
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
-    def ask_dqd(self) -> Any:
+    def ask_dqd(self) -> np.ndarray | jax.Array | Tensor:
         """Points (p, n) at which the emitter wants jacobians; p may be 0."""
         if self._look is not None:
             return self._handed(self._look.solutions if self._look.jacobian else self._look.solutions[:0])
@@ -107,7 +110,7 @@ class AskTell(OwnLoop[Walk]):
         with uninterrupted():
             self._walk.tell_dqd(spread(answer, mask))
 
-    def ask(self) -> Any:
+    def ask(self) -> np.ndarray | jax.Array | Tensor:
         """Solutions (b, n) to evaluate."""
         if self._look is not None and not self._look.jacobian:
             return self._handed(self._look.solutions)

@@ -21,6 +21,7 @@ from dqd.conformance.problems import (
 )
 from dqd.emitters.emitter import Emitter
 from dqd.illumination import illuminate
+from dqd.result import Result
 from dqd.types import Evaluation
 
 S = TypeVar("S", bound=AskTell)
@@ -83,7 +84,7 @@ def search(
 
 
 @functools.cache
-def found(make: Make, number: int = SPHERE, seed: int = 0, iterations: int = ITERATIONS) -> Any:
+def found(make: Make, number: int = SPHERE, seed: int = 0, iterations: int = ITERATIONS) -> Result:
     """The same, kept for all checks that only look at it; they run in float64."""
     return search(make, number, seed=seed, iterations=iterations)
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dqd.interop.torch_parts import TorchPart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -51,7 +54,7 @@ class TorchGenerator:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "weights", part.weights)
 
-    def images(self, latents: Any, key: Any = None) -> Any:
+    def images(self, latents: Any, key: Any = None) -> Tensor:
         """Tensors (b, c, h, w) in about [-1, 1]."""
         return self._ranged(self.part.values(latents))
 
@@ -87,7 +90,7 @@ class TorchScorer:
         for name, value in (("names", named), ("weights", part.weights), ("part", part)):
             object.__setattr__(self, name, value)
 
-    def scores(self, images: Any) -> Any:
+    def scores(self, images: Any) -> Tensor:
         """A tensor (b, len(names))."""
         return self._named(self.part.values(images))
 
