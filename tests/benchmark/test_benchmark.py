@@ -152,7 +152,9 @@ def test_of_several_sigmas_the_best_counts_at_every_point():
 def test_an_initial_population_is_part_of_the_budget():
     wanted = Benchmark(["seen"], ["map-elites"], Path(), seeds=1, budget=180, n=20)
     function = linear("sphere", np.zeros(6))
-    task = running._task(wanted, function, fields({"f": function})["f"], [Search(dqd.map_elites(0.1))])
+    search = Search(dqd.map_elites(0.1))
+    empty = running.archive("map-elites", function, search)
+    task = running._task(wanted, function, fields({"f": function})["f"], [search], empty)
     assert task.iterations == 2  # of 36, after 100
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.custom_batching import custom_vmap
 from jax.extend.core import Var, jaxpr_as_fun
 
 T = TypeVar("T")
@@ -43,8 +44,23 @@ def apart(always: Array, function: Callable[..., T], *operands: Any) -> T:
     def never(*_: Any) -> list[Array]:
         return [jnp.zeros(shapes[number].shape, shapes[number].dtype) for number in made]
 
-    changed = iter(jax.lax.cond(always, branch, never, *given))
+    changed = iter(jax.lax.cond(_of_all(always), branch, never, *given))
     return jax.tree.unflatten(structure, [next(changed) if place is None else given[place] for place in same])
+
+
+@custom_vmap
+def _of_all(always: Array) -> Array:
+    """The same, one for all seeds that run side by side.
+
+    If each had its own, `vmap` would make copies of every operand for each of them, the domain's weights included, and
+    no branch would be left.
+    """
+    return always
+
+
+@_of_all.def_vmap
+def _one_of_all(_size: int, _batched: list[bool], always: Array) -> tuple[Array, bool]:
+    return always[0], False
 
 
 def once(values: T) -> T:
