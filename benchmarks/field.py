@@ -1,12 +1,14 @@
 """Every algorithm on every function of the suite `seen`, on a machine that is lent for minutes; and who wins where.
 
     python benchmarks/field.py --cores 0-6 --seconds 420 [--seeds 10] [--evaluations 20000] [--out FOLDER]
+                               [--work FOLDER]   where entries stay, so that what is missing can be run later
 
 Algorithms run in processes of one core each, the dearest first, and are ended when the time is over. Those that were
 done with all functions make the page, `field.md` with `field.png` and `field.json`; the others are named.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -61,8 +63,8 @@ of the best algorithm's, median and least over functions; and where the mean is 
 def main() -> None:
     given = _arguments()
     given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        work = Path(scratch)
+    with contextlib.ExitStack() as stack:
+        work = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         race(given, work)
         page(given, work)
 
@@ -77,7 +79,7 @@ def race(given: argparse.Namespace, work: Path) -> None:
     waiting = [(name, part) for name, part in waiting if part]
     running, end = {}, time.monotonic() + given.seconds
     free = list(_cores(given.cores))
-    (work / "entries").mkdir()
+    (work / "entries").mkdir(parents=True, exist_ok=True)
     while (waiting or running) and time.monotonic() < end:
         while waiting and free:
             (name, part), core = waiting.pop(0), free.pop()
@@ -193,6 +195,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=20_000)
     parser.add_argument("--only", default="", help="some functions")
     parser.add_argument("--algorithms", nargs="+", default=ALGORITHMS)
+    parser.add_argument("--work", type=Path)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", HERE / "results")))
     return parser.parse_args()
 

@@ -120,6 +120,12 @@ def test_a_tell_that_fails_changes_nothing():
         search.tell([0, 3, 3], objective[:3], measures[:3])
     with pytest.raises(ValueError, match="id 99 was never handed out"):
         search.tell([99], objective[:1], measures[:1])
+    with pytest.raises(TypeError, match="tell: ids: expected whole numbers"):
+        search.tell([0.7], objective[:1], measures[:1])
+    with pytest.raises(ValueError, match="evaluations: expected how many were needed"):
+        search.tell(asked.ids, objective, measures, evaluations=[-30, 1, 1, 2])
+    with pytest.raises(ValueError, match="ask: count: expected a whole number"):
+        search.ask(1.5)
     assert [one.ids.tolist() for one in search.waiting] == [[0], [1], [2], [3]]
     np.testing.assert_array_equal(search.waiting[2].solutions, asked.solutions[2:3])
     search.tell(asked.ids, objective, measures)

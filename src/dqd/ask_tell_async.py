@@ -66,6 +66,8 @@ class AskTellAsync(OwnLoop[Rounds]):
         There are none, `len(asked) == 0`, while every round waits for what is being evaluated.
         """
         self._check_open("ask")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise ValueError(f"ask: count: expected a whole number, at least 0, got {count!r}")
         if self._look is not None and not self._jobs.ready and not self._jobs.out:
             self._jobs.add(self._look.solutions, self._look.jacobian, self._looked)
         asked = self._jobs.ask(count) if self._look is not None else self._walk.ask(count)
@@ -95,7 +97,7 @@ class AskTellAsync(OwnLoop[Rounds]):
         fails changes nothing.
         """
         self._check_open("tell")
-        numbers = [int(number) for number in np.atleast_1d(to_numpy(ids))]
+        numbers = _numbers(ids)
         given = named(
             objective, measures=measures, jacobian=jacobian, feasible=feasible, evaluations=evaluations, fields=fields
         )
@@ -116,3 +118,10 @@ class AskTellAsync(OwnLoop[Rounds]):
 
     def _given(self, asked: Asked) -> Asked:
         return replace(asked, solutions=self._handed(asked.solutions))
+
+
+def _numbers(ids: Any) -> list[int]:
+    array = np.atleast_1d(to_numpy(ids))
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"tell: ids: expected whole numbers, those that ask() returned, got {array.dtype}")
+    return [int(number) for number in array]

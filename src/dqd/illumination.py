@@ -38,7 +38,7 @@ from dqd.runners.loop import advance
 from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
 from dqd.runners.sharded import Devices
 from dqd.runners.task import place_of, task_of
-from dqd.runners.until import Until
+from dqd.runners.until import Until, check_until
 from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
@@ -191,6 +191,7 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
+    check_until(until)
     kept = check_fields(fields or {})
     place = place_of(where)
     rounds = place.rounds if isinstance(place, Workers) else 1

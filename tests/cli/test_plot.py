@@ -49,10 +49,12 @@ def test_a_picture_is_written(runs, tmp_path, monkeypatch, arguments):
         (["mega/one", "--kind", "pie"], 2, ["unknown kind 'pie'", "curves"]),
         (["nowhere"], 2, ["nowhere", "no such run"]),
         ([".hidden"], 2, [".hidden", "no run"]),
-        (["mega", "--kind", "parallel"], 1, ["expected one run, got 2"]),
-        (["mega/one", "--labels", "a"], 1, ["labels", "each of the 2 measures"]),
-        (["elites.csv", "--kind", "curves"], 1, ["runs with metrics"]),
-        (["mega", "--kind", "curves", "--against", "seconds"], 1, ["not known how many seconds"]),
+        (["mega", "--kind", "parallel"], 2, ["expected one run, got 2"]),
+        (["mega/one", "--labels", "a"], 2, ["labels", "each of the 2 measures"]),
+        (["elites.csv", "--kind", "curves"], 2, ["runs with metrics"]),
+        (["mega/one", "--cmap", "viridiss"], 2, ["viridiss"]),
+        (["mega/one", "--field", "energy"], 2, ["unknown field 'energy'", "There are none"]),
+        (["mega", "--kind", "curves", "--against", "seconds"], 2, ["not known how many seconds"]),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(runs, tmp_path, monkeypatch, arguments, code, words):

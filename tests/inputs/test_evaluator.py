@@ -199,6 +199,15 @@ def test_infeasible_solutions_are_kept_out_and_counted():
     assert allowed(result.elites.solutions).all()
 
 
+def test_elites_of_another_search_that_are_infeasible_here_are_no_failures():
+    """They are evaluated for their gradients alone, and compete no more."""
+    before = run(lambda x: score(x)[:2], dqd.map_elites(0.3, batch_size=9), iterations=10)
+    result = run(score, dqd.omg_mega(0.1, batch_size=6), iterations=10, archive=before)
+    assert not allowed(before.elites.solutions).all()
+    assert result.infeasible > 0
+    assert result.nonfinite == 0
+
+
 def test_the_compiled_score_and_ones_own_loop_keep_the_same_out():
     result = run(score, iterations=10)
     assert allowed(result.elites.solutions).all()

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import small
 
 import dqd
 from dqd.runners.until import Now
@@ -114,3 +115,9 @@ def test_until_is_given_what_is_documented():
 def test_mistakes_are_said_in_words(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("until", [5, [dqd.seconds(60)]], ids=["number", "list"])
+def test_what_is_no_condition_is_refused_at_once(until):
+    with pytest.raises(TypeError, match="until: expected a condition such as"):
+        small.illuminate(until=until)

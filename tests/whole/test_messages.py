@@ -200,6 +200,11 @@ MISTAKES = [
     (lambda: told(np.zeros(4), [MASKED[:2]] * 4), TypeError, ["tell", "measures", "masked", "NaN"]),
     (lambda: run(dqd.evaluator(with_masks)), TypeError, ["evaluator", "objective", "masked"]),
     # What was found, and names
+    (
+        lambda: run(grid=dqd.Grid([0, 0], [3e38, 1], [5, 5])),
+        ValueError,
+        ["measure 0", "cannot be told apart", "float32"],
+    ),
     (lambda: run(iterations=0).archive.retrieve([0.0]), ValueError, ["measures", "(batch, 2)", "(1,)"]),
     (lambda: run(iterations=0).archive.retrieve([0.0, np.nan]), ValueError, ["measures", "finite"]),
     (lambda: run().solution([[0.0, 0.0], [1.0, 1.0]]), ValueError, ["measures", "2 rows", "retrieve takes many"]),

@@ -187,8 +187,8 @@ class Archive(Archived):
         """The cells; TypeError where elites compete without any."""
         if not isinstance(self.competition, Cells):
             raise TypeError(
-                f"archive: {called(self.competition)} has no cells that stay where they are, and this needs some; take "
-                "a dqd.Grid or a dqd.CVT, or an algorithm that does not aim at cells"
+                f"archive: {called(self.competition)} has no cells that stay where they are; targeting, auto, SQUAD, "
+                "DMS and the rankings 'rd' and '2rd' need some: take a dqd.Grid or a dqd.CVT, or another of these"
             )
         return self.competition.tessellation
 

@@ -31,8 +31,11 @@ def saying(quiet: bool) -> Callable[[str], None]:
 
 
 @contextlib.contextmanager
-def explained(code: int) -> Iterator[None]:
-    """Errors and warnings of the library in one line each. DQD_TRACEBACK=1 shows where an error comes from."""
+def explained(code: int, *wrong: type[Exception]) -> Iterator[None]:
+    """Errors and warnings of the library in one line each. DQD_TRACEBACK=1 shows where an error comes from.
+
+    The command ends with `code`; with 2 where the error is one of `wrong`, which say that a value was.
+    """
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"dqd: warning: {message}", err=True)
         try:
@@ -45,4 +48,5 @@ def explained(code: int) -> Iterator[None]:
             sys.stdout.flush()
             words = str(error).strip() or type(error).__name__
             typer.echo(f"dqd: error: {words.splitlines()[0]}", err=True)
-            raise typer.Exit(USAGE if isinstance(error, FileExistsError | SettingsChangedError) else code) from None
+            usage = isinstance(error, (FileExistsError, SettingsChangedError, *wrong))
+            raise typer.Exit(USAGE if usage else code) from None

@@ -26,6 +26,7 @@ def export(
             raise FileExistsError(f"--to: {to} already exists; choose another name")
     with explained(FAILURE):
         archive = load(source)
+    with explained(FAILURE, ValueError):
         archive.save(to, solutions=not no_solutions)
     typer.echo(f"{len(archive):,} elites, {to.stat().st_size:,} bytes: {to}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,8 @@ def metrics(
         archives = {str(place): load(place) for place in places}
     with explained(USAGE):
         least = min(archive.qd_score_offset for archive in archives.values()) if minimum is None else minimum
-        most = max(archive.best for archive in archives.values()) if maximum is None else maximum
+        found = max(archive.best for archive in archives.values())
+        most = (found if math.isfinite(found) else least + 1) if maximum is None else maximum
         if not most > least:
             raise ValueError(f"--minimum, --maximum: expected minimum below maximum, got {least} and {most}")
         rows = [_row(name, archive, least, most, bandwidth) for name, archive in archives.items()]

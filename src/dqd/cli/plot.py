@@ -47,7 +47,7 @@ def plot(
         check_known("kind", kind, (*MAPS, *LINES))
         check_known("metric", metric, METRICS)
         groups = {str(place): _archives(place) for place in runs}
-    with explained(FAILURE):
+    with explained(FAILURE, ValueError):
         from dqd.figures import draw
 
         curves, colours = {"metric": metric, "against": against}, {"vmin": vmin, "vmax": vmax, "field": field}

@@ -32,7 +32,9 @@ def progress(name: str, trials: Sequence[tuple[Rows, Rows]], metric: str, agains
     columns = [_against(rows, timings, metric, against) for rows, timings in trials]
     steps = [x for x, _ in columns]
     if not all(len(each) for each in steps):
-        raise ValueError("curves: expected runs with metrics, got one without; files that were exported have none")
+        raise ValueError(
+            "curves: expected runs with metrics, got one without; exported files have none, nor have empty runs"
+        )
     x = steps[0]
     if not all(np.array_equal(x, each) for each in steps):
         first, last = max(each[0] for each in steps), min(each[-1] for each in steps)

@@ -86,6 +86,8 @@ def extras(call: str, given: Mapping[str, Any], batch: int) -> dict[str, np.ndar
             array = checked(call, name, given[name], (batch,))
             if array.dtype.kind not in kinds:
                 raise TypeError(f"{call}: {name}: expected {usual.dtype.name}, got an array of {array.dtype}")
+            if name == "evaluations" and array.size and not 0 <= array.min() <= array.max() < 2**31:
+                raise ValueError(f"{call}: evaluations: expected how many were needed, 0 or more, got {array.min()}")
             found[name] = array.astype(usual.dtype)
     return found
 

@@ -26,7 +26,8 @@ def check_known(kind: str, name: str, names: Iterable[str]) -> None:
         return
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    raise ValueError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}")
+    every = f"Known: {', '.join(names)}" if names else "There are none"
+    raise ValueError(f"unknown {kind} {name!r}{hint} {every}")
 
 
 def imported(option: str, name: str) -> Callable[..., Any]:

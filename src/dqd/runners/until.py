@@ -100,6 +100,14 @@ def stagnation(iterations: int = 1000, tolerance: float = 0.001, metric: str = "
     return Stop(met)
 
 
+def check_until(until: object) -> None:
+    if until is not None and not callable(until):
+        raise TypeError(
+            "until: expected a condition such as dqd.seconds(60) | dqd.coverage(90), or a function of what is known "
+            f"then, got {until!r}"
+        )
+
+
 def _check(name: str, number: float, least: float = math.ulp(0.0)) -> None:
     if isinstance(number, bool) or not isinstance(number, Real) or not least <= number < math.inf:
         raise ValueError(f"{name}: expected a finite number{' above 0' if least else ', at least 0'}, got {number!r}")

@@ -272,7 +272,8 @@ def _counted(state: SearchState, result: AddResult, evaluation: Evaluation, poin
     """A batch has been judged; of points, only those that were wanted count."""
     finite, tally = result.cell < state.archive.num_cells, state.tally
     if points is not None and points.known is not None:
-        finite = finite | can_enter(evaluation.objective, evaluation.measures, points.known)
+        known = points.known if evaluation.feasible is None else points.known & evaluation.feasible
+        finite = finite | can_enter(evaluation.objective, evaluation.measures, known)
     none = jnp.zeros_like(finite)
     wanted = ~none if points is None else points.mask
     gradients = lost = infeasible = none

@@ -148,7 +148,7 @@ class Grid:
         """Raise ValueError if numbers of that type cannot tell neighbouring cells apart."""
         lower, upper = self._edges()
         with np.errstate(over="ignore"):
-            reach = np.asarray(upper, dtype) - np.asarray(lower, dtype)
+            reach = (np.asarray(upper, dtype) - np.asarray(lower, dtype)) * np.asarray(self.shape, dtype)
             width = (upper - lower) / np.asarray(self.shape)
         small = (width <= 2 * _rounding(lower, upper, dtype)) & (np.asarray(self.shape) > 1)
         for j in np.flatnonzero(~np.isfinite(reach) | (reach <= 0) | small):
