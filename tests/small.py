@@ -8,6 +8,7 @@ import dqd
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 MEGA = dqd.cma_mega(0.5, batch_size=9)
+add = jax.jit(dqd.Archive.add)  # one program for a batch of a size, where op by op it is dozens
 
 
 class Jitted:
