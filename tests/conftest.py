@@ -28,10 +28,6 @@ MAPS = Path("/proc/self/maps")  # one line each
 
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"  # for processes that tests start
 
-# Nobody reads from which lines of Python an instruction came; to note them takes a twentieth of a compilation.
-os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"
-jax.config.update("jax_traceback_in_locations_limit", 0)
-
 # Programs are compiled once for all files, workers and processes of a test run, and for no other run.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="dqd-tests-")
