@@ -8,22 +8,26 @@ import dqd
 
 GRID = dqd.Grid([-3, -3], [3, 3], [12, 12])
 MEGA = dqd.cma_mega(0.5, batch_size=9)
+add = jax.jit(dqd.Archive.add)  # one program for a batch of a size, where op by op it is dozens
 
 
 class Jitted:
-    """The methods of an emitter as programs: op by op, every shape of every operation is compiled for itself."""
+    """The methods of an emitter, or of a network, as programs.
 
-    def __init__(self, emitter):
-        self._emitter = emitter
+    Op by op, every shape of every operation is compiled for itself.
+    """
+
+    def __init__(self, tree):
+        self._tree = tree
 
     def __getattr__(self, name):
-        method = getattr(type(self._emitter), name, None)
+        method = getattr(type(self._tree), name, None)
         if not callable(method):
-            return getattr(self._emitter, name)
+            return getattr(self._tree, name)
 
         def call(*arguments):
             sizes = [place for place, value in enumerate(arguments, 1) if isinstance(value, int)]
-            return jax.jit(method, static_argnums=sizes)(self._emitter, *arguments)
+            return jax.jit(method, static_argnums=sizes)(self._tree, *arguments)
 
         return call
 

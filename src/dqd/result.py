@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
+    from dqd.figures.frame import Page
+
 
 @dataclass(eq=False, repr=False)
 class Result(Snapshot, Archived):
@@ -261,7 +263,7 @@ class Results(Snapshots, Sequence[Result]):
             draw.save(axes, path)
         return axes
 
-    def show(self, *, solutions: bool = True, height: int = 820) -> Any:
+    def show(self, *, solutions: bool = True, height: int = 820) -> Page:
         """The explorer's page of the seed with the best QD-score; `results[i].show()` is that of another."""
         return self[int(np.argmax(self.qd_score))].show(solutions=solutions, height=height)
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conformance.table import assert_same
+from small import add
 
 import dqd
 from dqd.archives import Archive
@@ -37,7 +38,7 @@ def arrays():
 
 def by_hand(arrays, **options):
     archive = Archive.empty(GRID, N, **options)
-    return archive.add(arrays["solution"], Evaluation(arrays["objective"], arrays["measures"]))[0]
+    return add(archive, arrays["solution"], Evaluation(arrays["objective"], arrays["measures"]))[0]
 
 
 @pytest.mark.parametrize("threshold", [dqd.Threshold(), THRESHOLD], ids=["elites", "thresholds"])

@@ -55,7 +55,7 @@ def test_a_loop_of_ones_own_reports_it(alone):
 def test_a_soft_archive_keeps_out_what_the_result_archive_takes():
     soft = Archive.empty(small.GRID, 1, threshold=dqd.Threshold(0.1, 0.0), results=small.GRID)
     told = Evaluation(jnp.array([-3.0, -1.0, 2.0]), jnp.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]))
-    soft, result = soft.add(jnp.zeros((3, 1)), told)
+    soft, result = small.add(soft, jnp.zeros((3, 1)), told)
     assert result.status.tolist() == [0, 0, 2]
     assert soft.elites.objective.tolist() == [2.0]
     assert soft.reported.elites.objective.tolist() == [-1.0, 2.0]

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small import GRID, score
+from small import GRID, Jitted, score
 
 import dqd
 from dqd.archives import NEW, REJECTED, Archive
@@ -18,7 +18,7 @@ X0 = jnp.zeros(6)
 
 def told(emitter, status, values):
     """The state after one generation of which the archive said this."""
-    state = emitter.init(X0, 2, None)
+    emitter, state = Jitted(emitter), emitter.init(X0, 2, None)
     archive = Archive.empty(GRID, 6, threshold=emitter.threshold or dqd.Threshold())
     noise = emitter.noise(jax.random.key(0), 6, 2)
     state, proposal = emitter.ask(state, archive, emitter.points(state, archive, noise), None, noise)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ribs.emitters import rankers
+from small import add
 
 import dqd
 from dqd.archives import REJECTED, Archive, Grid, Threshold
@@ -56,7 +57,7 @@ def test_with_learning_rate_0_the_ranking_is_that_of_the_objective():
     generator = np.random.default_rng(0)
     for _ in range(5):
         objective, measures = jnp.asarray(generator.uniform(1, 9, 12)), jnp.asarray(generator.uniform(0, 1, (12, 1)))
-        archive, result = archive.add(jnp.zeros((12, 1)), Evaluation(objective, measures))
+        archive, result = add(archive, jnp.zeros((12, 1)), Evaluation(objective, measures))
         order = np.argsort(-np.asarray(objective))
         assert np.argsort(ranks_of(result, archive)).tolist() == order.tolist()
 
@@ -93,9 +94,6 @@ def test_improvement_ranking_sorts_accepted_candidates_by_their_gain_in_j2(elite
     assert all(gain(i) == 0 for i in range(8) if i not in accepted)
 
 
-add = jax.jit(Archive.add)
-
-
 def inserted(elites, cells, objectives):
     """What the archive says of the batch, once it holds the elites."""
     archive = Archive.empty(Grid([0], [CELLS], [CELLS]), 1)
@@ -126,7 +124,7 @@ def test_every_rule_orders_as_pyribs_does(name):
     for _ in range(8):
         objective = random.normal(size=12)
         measures = random.normal(size=(12, 2)) * [1, 5]
-        archive, result = archive.add(jnp.zeros((12, 3)), Evaluation(jnp.asarray(objective), jnp.asarray(measures)))
+        archive, result = add(archive, jnp.zeros((12, 3)), Evaluation(jnp.asarray(objective), jnp.asarray(measures)))
         told = replace(result, objective=jnp.asarray(objective), measures=jnp.asarray(measures))
         ranked = rank(name, told, archive, *((jnp.asarray(direction), jnp.asarray(drawn)) if "rd" in name else ()))
         info = {"status": np.asarray(result.status), "value": np.asarray(result.value)}
@@ -151,7 +149,7 @@ def test_after_a_restart_another_direction_is_drawn():
 def test_invalid_candidates_come_last(name):
     archive = Archive.empty(Grid([-1, 0], [1, 10], [4, 5]), 1)
     objective, measures = jnp.array([jnp.nan, -9.0, 1.0]), jnp.array([[1.0, 1.0], [-1.0, 0.0], [0.5, 1.0]])
-    archive, result = archive.add(jnp.zeros((3, 1)), Evaluation(objective, measures))
+    archive, result = add(archive, jnp.zeros((3, 1)), Evaluation(objective, measures))
     told = replace(result, objective=objective, measures=measures)
     direction = (jnp.zeros(2), jnp.ones(2)) if "rd" in name else ()
     assert rank(name, told, archive, *direction).ranks[0] == 2

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small import GRID, illuminate
+from small import GRID, add, illuminate
 
 import dqd
 from dqd.archives.archive import IMPROVED, NEW, REJECTED, Archive
@@ -21,7 +21,7 @@ PAIR = Shared(dqd.combine(*[dqd.map_elites(sigma, batch_size=BATCH) for sigma in
 def archive_of(objective, measures, offset=0.0):
     empty = Archive.empty(GRID, 3, qd_score_offset=offset)
     evaluation = Evaluation(jnp.asarray(objective), jnp.asarray(measures))
-    return empty.add(jnp.zeros((len(objective), 3)), evaluation, 1)[0]
+    return add(empty, jnp.zeros((len(objective), 3)), evaluation, 1)[0]
 
 
 ARCHIVE = archive_of([4.0, 2.0], [[0.1, 0.1], [1.1, 1.1]])

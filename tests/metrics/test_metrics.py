@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from ribs.archives import GridArchive
 from ribs.archives import cqd_score as cqd_score_of_pyribs
+from small import add
 from typer.testing import CliRunner
 
 import dqd
@@ -28,7 +29,7 @@ def saved(count=60, offset=0.0, seed=0):
 def live(objective, measures, cells=GRID, **options):
     archive = dqd.Archive.empty(cells, 1, **options)
     told = dqd.Evaluation(jnp.asarray(objective, float), jnp.asarray(measures, float))
-    return archive.add(jnp.ones((len(objective), 1)), told)[0]
+    return add(archive, jnp.ones((len(objective), 1)), told)[0]
 
 
 # CQD ------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from ribs.archives import CategoricalArchive
+from small import add
 
 import dqd
 from dqd.figures import panels, plot
@@ -22,8 +23,10 @@ def test_elites_are_those_of_pyribs():
         rows = [[random.choice(MATERIALS), random.choice(SIZES)] for _ in range(4)]
         objective, solutions = random.normal(size=4).astype(np.float32), np.full((4, 1), i, np.float32)
         theirs.add(solutions, objective, rows)
-        ours, _ = ours.add(
-            jnp.asarray(solutions), dqd.Evaluation(jnp.asarray(objective), jnp.asarray(cells.encode(rows), jnp.float32))
+        ours, _ = add(
+            ours,
+            jnp.asarray(solutions),
+            dqd.Evaluation(jnp.asarray(objective), jnp.asarray(cells.encode(rows), jnp.float32)),
         )
     data, elites = theirs.data(), ours.elites
     order = np.argsort(data["index"])
@@ -36,7 +39,7 @@ def test_elites_are_those_of_pyribs():
 def test_files_keep_the_names(kind, tmp_path):
     archive = dqd.Archive.empty(MIXED, 1)
     measures = MIXED.encode([["steel", 3.5], ["stone $5", 9.0]])
-    archive, _ = archive.add(jnp.ones((2, 1)), dqd.Evaluation(jnp.ones(2), jnp.asarray(measures, jnp.float32)))
+    archive, _ = add(archive, jnp.ones((2, 1)), dqd.Evaluation(jnp.ones(2), jnp.asarray(measures, jnp.float32)))
     saved = dqd.load(archive.save(tmp_path / f"elites{kind}"))
     assert saved.tessellation == MIXED
     assert saved.tessellation.decode(saved.measures) == [("steel", 3.5), ("stone $5", 9.0)]
@@ -65,7 +68,7 @@ def test_figures_and_the_explorer_name_them(tmp_path):
 
     archive = dqd.Archive.empty(MIXED, 1)
     measures = jnp.asarray(MIXED.encode([["steel", 3.5], ["stone $5", 9.0]]), jnp.float32)
-    archive, _ = archive.add(jnp.ones((2, 1)), dqd.Evaluation(jnp.ones(2), measures))
+    archive, _ = add(archive, jnp.ones((2, 1)), dqd.Evaluation(jnp.ones(2), measures))
     panel = panels.heatmap(archive.arrays())
     assert (panel.x_marks, panel.y_marks) == (tuple(enumerate(MATERIALS)), ())
     axes = plot.heatmap(archive)

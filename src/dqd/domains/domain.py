@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.inputs.evaluator import Evaluator
 from dqd.types import Evaluation
 
 
@@ -45,7 +46,7 @@ class Domain:
         """
         raise NotImplementedError
 
-    def on_host(self) -> Any:
+    def on_host(self) -> Evaluator:
         """What evaluates: this itself, or an evaluator in its place where JAX cannot trace all of it."""
         return self
 

@@ -119,7 +119,7 @@ class TorchEvaluator:
 
     # Evaluating -------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, solutions: Any) -> Any:
+    def evaluate(self, solutions: Any) -> tuple[Tensor, ...] | SimpleNamespace:
         """Objective (b,) and measures (b, k) of solutions (b, n), computed without gradients.
 
         As an object with these attributes, where the function says what is feasible or has fields.
@@ -129,7 +129,7 @@ class TorchEvaluator:
         with torch.inference_mode(False), torch.no_grad():
             return _told(self._joined(self._scores, solutions), "objective", "measures")
 
-    def evaluate_with_jacobian(self, solutions: Any) -> Any:
+    def evaluate_with_jacobian(self, solutions: Any) -> tuple[Tensor, ...] | SimpleNamespace:
         """The same, and the jacobian (b, 1 + k, n)."""
         import torch
 
@@ -228,7 +228,7 @@ class TorchEvaluator:
         return modes.named_tensors(self.solution.call(self.function, row))
 
 
-def _told(parts: Told, *plain: str) -> Any:
+def _told(parts: Told, *plain: str) -> tuple[Tensor, ...] | SimpleNamespace:
     """A plain tuple where that says all; elsewhere what has the attributes of a `dqd.Evaluation`, without its JAX."""
     if parts.keys() <= {"objective", "measures", "jacobian"}:
         return tuple(parts[name] for name in plain)

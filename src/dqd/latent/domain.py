@@ -149,7 +149,7 @@ class LatentDomain(Domain):
     def transform(self) -> tuple[float, float]:
         return self.stored
 
-    def on_host(self) -> Any:
+    def on_host(self) -> LatentDomain | HostedLatent:
         """An evaluator in the place of a domain with parts of PyTorch."""
         foreign = any(is_foreign(part) for part in (self.generator, *self.scorers))
         return HostedLatent(self) if foreign else self
@@ -228,7 +228,7 @@ class LatentDomain(Domain):
 
     def render(self, solutions: Any) -> np.ndarray:
         """The images of solutions, (b, n) -> (b, h, w, 3) of bytes: the very ones that were judged."""
-        if (host := self.on_host()) is not self:
+        if isinstance(host := self.on_host(), HostedLatent):
             return host.pictures(solutions)
         if not len(rows := np.atleast_2d(np.asarray(solutions))):
             return np.zeros(jax.eval_shape(self.pictures, jnp.zeros((0, self.space.n))).shape, np.uint8)

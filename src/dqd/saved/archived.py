@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dqd.figures.frame import Page
     from dqd.saved.archive import SavedArchive
     from dqd.tessellations.tessellation import Tessellation
 
@@ -48,7 +49,7 @@ class Archived:
             draw.save(axes, path)
         return axes
 
-    def show(self, *, solutions: bool = True, height: int = 820) -> Any:
+    def show(self, *, solutions: bool = True, height: int = 820) -> Page:
         """The explorer's page of it: at the end of a notebook's cell in a frame, elsewhere in a file, which is named.
 
         `solutions=False` makes it smaller; `height` is the frame's, in pixels; `show().save("page.html")` keeps it.

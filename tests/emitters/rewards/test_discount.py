@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from small import add
 
 import dqd
 from dqd.archives import Archive
@@ -80,8 +81,8 @@ def test_the_network_rises_where_solutions_are_and_stays_down_in_empty_cells():
     """Objectives of 30 in one corner, again and again; NaN teaches nothing."""
     discount, generator = Discount(0.5, -10.0, 30.0, empty=40), np.random.default_rng(0)
     corner = generator.uniform((-1.0, 0.0), (-0.5, 1.25), (40, 2)).astype(np.float32)
-    archive, _ = Archive.empty(GRID, 2).add(
-        jnp.zeros((40, 2)), Evaluation(jnp.full(40, 30.0), jnp.asarray(corner)), iteration=1
+    archive, _ = add(
+        Archive.empty(GRID, 2), jnp.zeros((40, 2)), Evaluation(jnp.full(40, 30.0), jnp.asarray(corner)), iteration=1
     )
     objective = np.full(40, 30.0, np.float32)
     objective[7] = np.nan
@@ -97,8 +98,11 @@ def test_the_network_rises_where_solutions_are_and_stays_down_in_empty_cells():
 
 def test_empty_cells_are_those_without_an_elite_and_their_middles():
     middles = GRID.centers()
-    archive, _ = Archive.empty(GRID, 2).add(
-        jnp.zeros((13, 2)), Evaluation(jnp.ones(13), jnp.asarray(middles[:13], jnp.float32)), iteration=1
+    archive, _ = add(
+        Archive.empty(GRID, 2),
+        jnp.zeros((13, 2)),
+        Evaluation(jnp.ones(13), jnp.asarray(middles[:13], jnp.float32)),
+        iteration=1,
     )
     found, exist = _empty(archive, jax.random.uniform(jax.random.key(0), (50,)), jnp.float32)
     assert exist.tolist() == [True] * 3 + [False] * 47  # no more than there are

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conformance.table import quick_to_compile
+from small import add
 
 import dqd
 from dqd.archives import Archive
@@ -135,7 +136,7 @@ def told(measures, objective):
 def test_the_chase_goes_on_from_the_pursuer_that_came_nearest_unless_it_is_ruinous():
     archive = Archive.empty(GRID, 6)
     elites = jnp.linspace(0, 4, 50)[:, None] * jnp.ones(2)
-    archive, _ = archive.add(jnp.zeros((50, 6)), Evaluation(objective=jnp.linspace(0, 1, 50), measures=elites))
+    archive, _ = add(archive, jnp.zeros((50, 6)), Evaluation(objective=jnp.linspace(0, 1, 50), measures=elites))
     measures = (jnp.full((9, 2), -4.75) + 0.5 * jnp.arange(2, 11)[:, None]).at[4].set(-4.2).at[8].set(-4.3)
     sound = told(measures, jnp.zeros(9))
     assert after(pursuit(), archive, sound).step.tolist() == np.eye(7, 6)[6].tolist()  # the last one
@@ -150,5 +151,5 @@ def test_one_elite_alone_can_spoil_the_score():
     archive = Archive.empty(GRID, 6)
     places = jnp.stack(jnp.meshgrid(jnp.linspace(-4.9, 4.9, 10), jnp.linspace(-4.9, 4.9, 10)), axis=-1).reshape(-1, 2)
     objective = jnp.linspace(0, 100, 100).at[7].set(-1e6)
-    archive, _ = archive.add(jnp.zeros((100, 6)), Evaluation(objective=objective, measures=places))
+    archive, _ = add(archive, jnp.zeros((100, 6)), Evaluation(objective=objective, measures=places))
     assert np.flatnonzero(ruinous(objective, archive)).tolist() == [7]

@@ -1,15 +1,17 @@
 """Steps that arrive, and steps that move no measure."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small import Jitted
 
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
 from dqd.emitters.targeting.solve import solve
 
 pytestmark = pytest.mark.x64
-random = np.random.default_rng(3)
+random, of = np.random.default_rng(3), jax.jit(LocalModel.of)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 9])
@@ -21,7 +23,7 @@ def test_systems_are_solved(k):
 
 def model(k=3, n=20, room=None):
     gradient, rows = random.normal(size=n), random.normal(size=(k, n))
-    return LocalModel.of(jnp.asarray(gradient), jnp.asarray(rows), room), gradient, rows
+    return Jitted(of(jnp.asarray(gradient), jnp.asarray(rows), room)), gradient, rows
 
 
 def test_the_shortest_step_is_that_of_the_pseudo_inverse():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from latent import toys
 from safetensors.numpy import load_file, save_file
+from small import Jitted
 
 import dqd
 from dqd.latent.problems import digits
@@ -136,15 +137,16 @@ def test_images_are_compared_centred_upright_and_of_one_size():
 
 def test_the_judge_reads_what_the_generator_paints_and_takes_noise_for_no_digit(problem, judge):
     latents = problem.domain.space.latents(0.8 * jax.random.normal(jax.random.key(3), (400, 16)))
-    images = problem.domain.generator.images(latents, None)
-    searched, held_out = (np.asarray(scorer.scores(images)) for scorer in (problem.domain.scorers[0], judge.scorer))
+    images = Jitted(problem.domain.generator).images(latents, None)
+    scorers = Jitted(problem.domain.scorers[0]), Jitted(judge.scorer)
+    searched, held_out = (np.asarray(scorer.scores(images)) for scorer in scorers)
     assert np.all(np.exp(held_out[:, :10]).sum(axis=1) <= 1 + 1e-5)
     sure = searched[:, 10] > np.log(0.9)
     assert sure.sum() > 20  # most random latents lie between the digits
     same = searched[sure, :10].argmax(axis=1) == held_out[sure, :10].argmax(axis=1)
     assert same.mean() > 0.85
     noise = jax.random.uniform(jax.random.key(0), (20, 1, 28, 28), minval=-1)
-    assert np.exp(np.asarray(judge.scorer.scores(noise))[:, 10]).max() < 0.1
+    assert np.exp(np.asarray(scorers[1].scores(noise))[:, 10]).max() < 0.1
 
 
 def test_other_networks_of_the_kind_are_read_from_a_file(tmp_path):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small import mostly_long
+from small import Jitted, mostly_long
 
 import dqd
 from dqd.latent.generators import stylegan, stylegan2
@@ -159,8 +159,9 @@ def test_a_judge_is_brought_to_the_units_of_the_search(networks):
     other = clip_weights.from_tensors(clip_weights.random_tensors(5, **SIZES))
     problem = assemble(*networks, PROMPT, text_score="angle", judges={"another": (other, tokenizer)})
     (judge,) = problem.witness.judges
-    images = generator.images(generator.mapping(jax.random.normal(jax.random.key(1), (32, 512))))
-    ours, theirs = problem.domain.scorers[0].scores(images), judge.scorer.scores(images)
+    drawn = Jitted(generator)
+    images = drawn.images(drawn.mapping(jax.random.normal(jax.random.key(1), (32, 512))))
+    ours, theirs = Jitted(problem.domain.scorers[0]).scores(images), Jitted(judge.scorer).scores(images)
     np.testing.assert_allclose(np.mean(theirs, 0), np.mean(ours, 0), rtol=1e-3)
     np.testing.assert_allclose(np.std(theirs, 0), np.std(ours, 0), rtol=1e-2)
     np.testing.assert_allclose(

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from small import Jitted
 from typer.testing import CliRunner
 
 from dqd.cli import app
@@ -110,7 +111,7 @@ def test_nvidias_pickles_need_trust_but_not_nvidias_code(tmp_path, nvidia_pickle
         convert(source, tmp_path / "weights")
     (path,) = convert(source, tmp_path / "weights", trust=True)
     assert files.metadata(path)["kind"] == "stylegan2"
-    generator = stylegan2.load(path)
+    generator = Jitted(stylegan2.load(path))
     z = np.random.default_rng(0).standard_normal((2, 32)).astype(np.float32)
     np.testing.assert_allclose(generator.mapping(z), nvidia_port.mapping(state, torch.from_numpy(z)), atol=1e-4)
     ws = np.random.default_rng(1).standard_normal((1, generator.num_layers, 32)).astype(np.float32)
