@@ -8,7 +8,6 @@ quicker still but rounds the same numbers differently in different programs; not
 """
 
 import atexit
-import functools
 import gc
 import math
 import os
@@ -21,7 +20,6 @@ import jax
 import pytest
 from conformance.table import quick_to_compile
 from hypothesis import settings
-from jax._src.interpreters import mlir
 
 IN_CI = bool(os.environ.get("CI"))
 MAPS = Path("/proc/self/maps")  # one line each
@@ -35,11 +33,6 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
-
-# JAX lowers every program in a fresh context of MLIR. To make one takes 6 ms, a quarter of a small program's
-# compilation: here one serves a whole file. A version of JAX that has no such function goes on as before.
-if hasattr(mlir, "make_ir_context"):
-    mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 
 # Compilation makes a first example slow, hence no deadline. Under CI a failure must be the commit's own.
 settings.register_profile(
@@ -86,12 +79,11 @@ def optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def programs() -> Iterator[None]:
-    """Compiled programs end with a file, when there are many; what they were made from, with each.
+    """Compiled programs end with a file, when there are many.
 
     Each takes several memory maps, of which Linux allows a process 65,530: beyond that the compiler crashes.
     """
     yield
-    getattr(mlir.make_ir_context, "cache_clear", lambda: None)()  # it keeps all constants
     if memory_maps() > 8_000:
         jax.clear_caches()
         gc.collect()
