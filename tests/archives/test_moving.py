@@ -117,6 +117,12 @@ def test_one_point_alone_makes_a_range_that_can_be_told_apart():
         assert len(archive) == 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_that_have_met_nothing_can_be_saved(kind, tmp_path):
+    saved = dqd.load(Archive.empty(KINDS[kind], N).save(tmp_path / "empty.npz"))
+    assert (len(saved), saved.tessellation.num_cells) == (0, 30)
+
+
 def test_wrong_descriptions_are_refused_in_words():
     with pytest.raises(ValueError, match=r"UnboundedGrid: a range to begin with has two ends"):
         dqd.UnboundedGrid([10, 10], lower=[0, 0])

@@ -12,7 +12,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from dqd.archives.cells import Cells
@@ -89,14 +88,7 @@ class MovingCells:
         return replace(self, places=self.cells.after(self.places, *met), threshold=still.threshold)
 
     def placing(self, archive: Archive) -> Tessellation:
-        known = np.isfinite(np.asarray(self.places))
-        places: Any = self.places if known.all() else self._before(known)
-        return self.cells.at(places)
-
-    def _before(self, known: np.ndarray) -> np.ndarray:
-        """Some places while nothing has been met: nobody lies in them."""
-        ends = np.arange(len(known), dtype=self.places.dtype)
-        return np.where(known, self.places, ends.reshape(-1, *(1,) * (known.ndim - 1)))
+        return self.cells.at(self.places)
 
     def settings(self) -> dict[str, Any]:
         return {"grid": self.cells, "archive_learning_rate": self.learning_rate, "archive_minimum": self.minimum}

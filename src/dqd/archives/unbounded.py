@@ -65,7 +65,9 @@ class UnboundedGrid:
         return jnp.asarray([self.lower, self.upper], dtype)
 
     def at(self, places: Array) -> Grid:
-        return Grid.between(places[0], places[1], self.shape)
+        """Before anything was met, cells in which nobody lies."""
+        lower, upper = jnp.where(jnp.isnan(places), jnp.array([[0], [1]], places.dtype), places)
+        return Grid.between(lower, upper, self.shape)
 
     def due(self, places: Array, measures: Array, valid: Array) -> Array:
         low, high = _extremes(measures, valid)
