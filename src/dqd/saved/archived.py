@@ -46,8 +46,7 @@ class Archived:
             )
         rows = (saved.objective, saved.measures, saved.solutions, saved.found)
         about = {name: value for name, value in saved.config.items() if name != "summary"}  # which is of other cells
-        kept = {"qd_score_offset": saved.qd_score_offset, "config": about}
-        return placed(*rows, tessellation, saved.fields, **kept)
+        return placed(*rows, tessellation, saved.fields, qd_score_offset=saved.qd_score_offset, config=about)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
         """Draw the map, written to `path` if one is given; more than two measures: pair by pair. Returns its axes.
