@@ -9,8 +9,10 @@ tree, in float64. `qdax` is `MapElitesRepertoire.add` in a compiled loop, in flo
     pip install --no-deps --target FOLDER qdax==0.5.0 flax==0.12.8 chex toolz absl-py jaxtyping wadler-lindig msgpack
 
 so that all run in one process by one JAX. All have the same centroids and are given batches of the same kind, in turns:
-measures uniform within the range, which is what a search with known bounds has. Milliseconds per batch, the median over
-the rounds: of the wall clock, and of the processor's time in all threads, which other programs change less.
+measures uniform within the range, which is what a search with known bounds has. A turn has as many batches as take a
+second, 3 at least and 500 at most: of fewer, what a call costs by itself would be a good part. Milliseconds per batch:
+of the wall clock the median over the rounds, and of the processor's time in all threads, which other programs change
+less, the least.
 """
 
 import argparse
@@ -32,8 +34,8 @@ from dqd.archives import Archive
 from dqd.types import Evaluation
 
 BATCH, N = 36, 10
-TURN = 50  # batches
-MANY = 1_000_000  # numbers in all centroids: from there on a turn has 3
+TURN = 1000.0  # milliseconds
+FEWEST, MOST = 3, 500  # batches of a turn
 
 
 def insert(archive: Archive, batch: tuple[jax.Array, ...]) -> Archive:
@@ -114,14 +116,23 @@ def measure(cells: int, k: int, rounds: int, qdax: bool) -> dict:
     contestants |= {"qdax": QDax(centroids)} if qdax else {}
     wall: dict[str, list[float]] = {name: [] for name in contestants}
     cpu: dict[str, list[float]] = {name: [] for name in contestants}
-    for number in range(1 + rounds):  # the first is for compilation
+    turns = {name: _turn(contestant, random, k) for name, contestant in contestants.items()}
+    for _ in range(rounds):
         for name, contestant in contestants.items():
-            cost = _milliseconds(contestant, random, k, TURN if cells * k < MANY else 3)
-            if number:
-                wall[name].append(cost[0])
-                cpu[name].append(cost[1])
+            cost = _milliseconds(contestant, random, k, turns[name])
+            wall[name].append(cost[0])
+            cpu[name].append(cost[1])
     made = {name: contestant.made for name, contestant in contestants.items()}
-    return {"cells": cells, "k": k, "made": made, "milliseconds": wall, "cpu_milliseconds": cpu}
+    return {"cells": cells, "k": k, "made": made, "batches": turns, "milliseconds": wall, "cpu_milliseconds": cpu}
+
+
+def _turn(contestant: Called | Pyribs | QDax, random: np.random.Generator, k: int) -> int:
+    """How many batches are a turn; programs for as many are compiled."""
+    _milliseconds(contestant, random, k, FEWEST)
+    cost = _milliseconds(contestant, random, k, FEWEST)[1]
+    turn = int(min(max(TURN / max(cost, 1e-3), FEWEST), MOST))
+    _milliseconds(contestant, random, k, turn)
+    return turn
 
 
 def _milliseconds(
@@ -151,7 +162,7 @@ def main() -> None:
         for cells in given.cells:
             case = measure(cells, k, given.rounds, bool(given.qdax))
             results["cases"].append(case)
-            pairs = ((median(case[unit][name]) for unit in ("milliseconds", "cpu_milliseconds")) for name in names)
+            pairs = ((median(case["milliseconds"][name]), min(case["cpu_milliseconds"][name])) for name in names)
             costs = " | ".join(f"{wall:.3g} ({cpu:.3g})" for wall, cpu in pairs)
             made = " | ".join(f"{case['made'][name]:.2f}" for name in ("dqd", "pyribs"))
             print(f"| {k} | {cells:,} | {costs} | {made} |", flush=True)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 import dqd
 from dqd.cli import app
-from dqd.paper import launch
+from dqd.paper import launch, presets
 from dqd.paper.presets import ALGORITHMS, PROBLEMS
 from dqd.runners import progress
 from dqd.storage import record
@@ -329,9 +329,20 @@ def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_
     saved = dqd.load(tmp_path / "run")
     assert isinstance(saved.tessellation, dqd.Grid)
     assert saved.config["grid"]["type"] == name
+    assert name != "SlidingBoundaries" or saved.config["grid"]["lower"] == pytest.approx(saved.tessellation.lower)
     assert found["qd_score"] == pytest.approx(saved.qd_score, rel=1e-5)
     again = shown(call("resume", tmp_path / "run", "--iterations", 21, "--json", "-q").stdout)
     assert (again["iterations"], again["cells"]) == (21, kind)
+
+
+def test_problems_with_many_measures_have_cells_around_centroids_and_resume_knows_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(presets, "CELLS", 30)
+    many = ["run", "--domain", "lp-rastrigin-k4", "--n", 20, "--iterations", 2, "--json", "-q"]
+    assert "resolution" not in shown(call(*many, "--out", tmp_path / "k4").stdout)
+    assert dqd.load(tmp_path / "k4").tessellation.num_cells == 30
+    found = shown(call("resume", tmp_path / "k4", "--iterations", 3, "--json", "-q").stdout)
+    assert (found["iterations"], found["domain"]) == (3, "lp-rastrigin-k4")
+    assert shown(call(*many, "--resolution", 3).stdout)["resolution"] == 3
 
 
 def test_a_run_begins_with_the_elites_of_another_and_resume_knows_it(tmp_path: Path) -> None:

@@ -144,3 +144,14 @@ def test_a_tessellation_without_ranges_is_refused_in_words():
     archive = replace(ARCHIVE, competition=replace(ARCHIVE.competition, tessellation=object()))
     with pytest.raises(TypeError, match="needs the range of every measure; object has no `lower`"):
         plain._met(born().population, np.arange(N), archive, np.zeros(N), np.zeros((N, 2)), np.ones(N, bool))
+
+
+def test_a_loop_of_ones_own_takes_turns_where_the_gradient_at_the_start_is_zero():
+    score = lambda x: (100 - np.sum(x**2, axis=1), x[:, :2])  # noqa: E731
+    jacobian = lambda x: np.stack([-2 * x, *(np.zeros_like(x) + np.eye(8)[j] for j in (0, 1))], axis=1)  # noqa: E731
+    search = dqd.AskTell(dqd.squad(0.1, population=16, batch_size=16, neighbours=4), GRID, x0=np.zeros(8))
+    for _ in range(12):
+        points = search.ask_dqd()
+        search.tell_dqd(*score(points), jacobian(points))
+        search.tell(*score(search.ask()))
+    assert 0 < search.iteration < 12  # the first rounds find out the scale

@@ -1,5 +1,6 @@
 """Cells around centroids: the nearest one, found quickly, saved, drawn and searched."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -238,6 +239,27 @@ def test_retessellate_inserts_by_the_rule_of_the_archive(result):
     saved, grid = result[0].archive.to_numpy(), dqd.Grid([-3, -3], [3, 3], [4, 4])
     live = dqd.illuminate(score, MEGA, grid, x0=jnp.zeros(6), archive=saved, iterations=0, progress=False).archive
     np.testing.assert_array_equal(live.to_numpy().solutions, saved.retessellate(grid).solutions)
+
+
+def test_retessellate_takes_the_cells_of_another_archive_and_keeps_what_is_known_of_elites(result):
+    saved = result[0].to_numpy()
+    known = {"mass": np.arange(len(saved), dtype=np.float32)}
+    config = {"domain": {"type": "Own", "measures": ["height", "speed"]}, "summary": {"coverage": 1.0}}
+    rich = dataclasses.replace(saved, fields=known, config=config)
+    grid = dqd.Grid([-3, -3], [3, 3], [4, 4])
+    other = rich.retessellate(saved.retessellate(grid))
+    assert other.tessellation == grid
+    assert (other.labels, "summary" in other.config) == (("height", "speed"), False)
+    for row, solution in enumerate(other.solutions):
+        assert other.fields["mass"][row] == np.flatnonzero((saved.solutions == solution).all(axis=1))[0]
+
+
+def test_retessellate_says_which_archives_have_no_cells(result):
+    with pytest.raises(TypeError, match=r"dqd.SlidingBoundaries has no cells before a search; give a result"):
+        result[0].retessellate(dqd.SlidingBoundaries([4, 4]))
+    free = dqd.Archive.empty(dqd.DNS(2, 5), 6)
+    with pytest.raises(ValueError, match=r"the elites of that archive lie in no cells"):
+        result[0].retessellate(free)
 
 
 def test_retessellate_wants_cells_of_as_many_measures(result):

@@ -6,12 +6,15 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import ribs
 from ribs.archives import ArchiveDataFrame, ArchiveStats, GridArchive
+from ribs.emitters import rankers
 
 import dqd
+from dqd.emitters.rank import Ranking
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/from-pyribs-and-qdax.md").read_text()
 MODULES = (
@@ -83,6 +86,26 @@ def test_every_part_of_an_archive_is_there() -> None:
 def test_our_names_on_the_page_exist() -> None:
     names = set(re.findall(r"`dqd\.(\w+)", PAGE))
     assert [name for name in names if not hasattr(dqd, name) and not importlib.util.find_spec(f"dqd.{name}")] == []
+
+
+def row(name: str) -> str:
+    (found,) = re.findall(rf"^\| [^|\n]*`{name}`[^|\n]* \|.*$", PAGE, re.MULTILINE)
+    return found
+
+
+@pytest.mark.parametrize("each", get_args(Ranking)[1:])
+def test_every_ranking_of_pyribs_that_is_here_is_told(each: str) -> None:
+    (ranker,) = re.findall(rf"``{each}``: :class:`(\w+)`", rankers.__doc__ or "")
+    assert f'`ranking="{each}"`' in row(ranker)
+
+
+HERE = {"BanditScheduler": dqd.bandit, "DiscountArchive": dqd.dms, "DensityArchive": dqd.dds, "DNSArchive": dqd.DNS}
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_what_is_here_is_not_said_to_be_missing(name: str) -> None:
+    assert f"`dqd.{HERE[name].__name__}" in row(name)
+    assert "not here" not in row(name)
 
 
 def run_page(names: dict) -> None:

@@ -42,7 +42,10 @@ def archive(domain: str, grid: Grid, text: str | None) -> dict[str, Any]:
             "result_archive": grid,
         },
         "unbounded": lambda: {"tessellation": UnboundedGrid((_count(text, number),) * k), "result_archive": grid},
-        "sliding": lambda: {"tessellation": SlidingBoundaries((_count(text, number),) * k), "result_archive": grid},
+        "sliding": lambda: {
+            "tessellation": SlidingBoundaries((_count(text, number),) * k, grid.lower, grid.upper),
+            "result_archive": grid,
+        },
     }
     return makers[kind]()
 

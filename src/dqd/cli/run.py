@@ -102,7 +102,7 @@ def run(
         "domain": domain,
         "algorithm": algorithm,
         "n": problem.x0.size,
-        "resolution": grid.shape[0],
+        **({"resolution": grid.shape[0]} if hasattr(grid, "shape") else {}),  # not around centroids
         **({"cells": cells} if cells else {}),
         **({"options": given} if given else {}),
     }
@@ -164,7 +164,8 @@ def resume(
     )
 
 
-COMMAND = {"domain": str, "algorithm": str, "n": int, "resolution": int, "x64": bool}
+COMMAND: dict[str, type] = {"domain": str, "algorithm": str, "n": int, "x64": bool}
+NOT_ALWAYS: dict[str, type] = {"resolution": int, "cells": str}
 
 
 def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +174,7 @@ def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
         case {"seed": int(seed), "iterations": int(iterations), "command": {"set": dict(changes), **command}}:
             given: Any = command.get("options", {})
             known = isinstance(given, dict) and given.keys() <= set(options.LATENT)
-            kinds: dict[str, type] = COMMAND | ({"cells": str} if "cells" in command else {})
+            kinds = COMMAND | {name: kind for name, kind in NOT_ALWAYS.items() if name in command}
             if known and all(isinstance(command.get(name), kind) for name, kind in kinds.items()):
                 assignments = [f"{name}={value}" for name, value in changes.items()]
                 begun = {name: command[name] for name in kinds} | given

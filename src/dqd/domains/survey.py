@@ -141,6 +141,7 @@ class Survey:
                 size = 5 * size
             else:
                 point = self._inside(self.x0 + size * generator.normal(size=self.x0.size))
+                yield Ask(point[None], jacobian=False)  # in a loop of one's own both kinds take turns
         return float(f"{found:.4g}") if found > 0 else 1.0
 
     def _directions(

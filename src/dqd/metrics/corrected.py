@@ -56,6 +56,7 @@ def _told(evaluation: Any, elites: int, k: int) -> tuple[np.ndarray, np.ndarray]
     if objective.shape != (elites,) or measures.shape != (elites, k):
         raise ValueError(
             f"corrected_qd_score: expected objective ({elites},) and measures ({elites}, {k}), got "
-            f"{objective.shape} and {measures.shape}"
+            f"{objective.shape} and {measures.shape}; it is given all solutions at once, for which a function of one "
+            "becomes jax.vmap(function)"
         )
     return objective, measures

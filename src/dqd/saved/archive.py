@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -178,12 +179,14 @@ def placed(
     solutions: np.ndarray | None,
     found: np.ndarray | None,
     cells: Tessellation,
+    fields: Mapping[str, np.ndarray] = MappingProxyType({}),
     **about: Any,
 ) -> SavedArchive:
     """Every row in the cell of its measures, the best of each cell kept; of equal ones the first."""
     cell = cells.index_of(measures)
     best = best_of_each(cell, objective)
     kept, when = (None if each is None else each[best] for each in (solutions, found))
+    about |= {"fields": {name: values[best] for name, values in fields.items()}}
     return SavedArchive(cell[best], objective[best], measures[best], kept, when, cells, **about)
 
 

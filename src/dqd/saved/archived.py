@@ -21,11 +21,23 @@ class Archived:
         """As `dqd.load` reads them from disk; the solutions, which may be large, only where they are wanted."""
         raise NotImplementedError
 
-    def retessellate(self, tessellation: Tessellation) -> SavedArchive:
-        """The same elites in other cells: of those that come to lie in one the best, of equally good ones the first."""
+    def retessellate(self, cells: Tessellation | Archived) -> SavedArchive:
+        """The same elites in other cells: of those that come to lie in one the best, of equally good ones the first.
+
+        `cells` may be another result or archive, live or saved: those in which its elites lie.
+        """
         from dqd.saved.archive import placed
         from dqd.tessellations.kinds import check_tessellation
+        from dqd.tessellations.scattered import Scattered
 
+        tessellation = cells.to_numpy(solutions=False).tessellation if isinstance(cells, Archived) else cells
+        if isinstance(tessellation, Scattered):
+            raise ValueError("retessellate: the elites of that archive lie in no cells; take a dqd.Grid or a dqd.CVT")
+        if not isinstance(tessellation, type) and hasattr(tessellation, "begin"):
+            raise TypeError(
+                f"retessellate: dqd.{type(tessellation).__name__} has no cells before a search; give a result that was "
+                "searched in them, or dqd.UnevenGrid.fitted(measures, shape)"
+            )
         check_tessellation(tessellation)
         saved = self.to_numpy()
         if tessellation.num_measures != saved.tessellation.num_measures:
@@ -34,7 +46,8 @@ class Archived:
                 f"{tessellation.num_measures}"
             )
         rows = (saved.objective, saved.measures, saved.solutions, saved.found)
-        return placed(*rows, tessellation, qd_score_offset=saved.qd_score_offset)
+        about = {name: value for name, value in saved.config.items() if name != "summary"}  # which is of other cells
+        return placed(*rows, tessellation, saved.fields, qd_score_offset=saved.qd_score_offset, config=about)
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Axes:
         """Draw the map, written to `path` if one is given; more than two measures: pair by pair. Returns its axes.
