@@ -18,6 +18,7 @@ from dqd.emitters.presets import cma_me, cma_mega
 from dqd.runners.compiled import LONGEST, run_chunk
 from dqd.runners.hosted import Hosted
 from dqd.search.search import Search as Description
+from dqd.search.walk import init
 from dqd.tessellations.grid import Grid
 from floor import CHUNK as FLOOR_CHUNK
 from floor import Floor
@@ -31,8 +32,7 @@ class OurSearch:
     def __init__(self, domain: Domain, emitter: Emitter, grid: Grid, n: int, seed: int) -> None:
         self.domain = domain
         self.search = Description(emitter)
-        # Compiled, so that no two fields share a buffer: a launch takes the buffers over.
-        self.state = jax.jit(self.search.init)(Archive.empty(grid, n), jnp.zeros(n), jax.random.key(seed))
+        self.state = init(self.search, Archive.empty(grid, n), jnp.zeros(n), jax.random.key(seed))
 
     def advance(self, iterations: int) -> None:
         for done in range(0, iterations, LONGEST):

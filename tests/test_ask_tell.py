@@ -218,6 +218,8 @@ def test_figures_on_the_way_are_those_of_the_result():
     assert (search.qd_score, search.coverage, search.best) == (result.qd_score, result.coverage, result.best)
     assert result.history["qd_score"][-1] == result.qd_score
     assert (result.iterations, result.stopped, result.seed) == (5, None, 0)
+    figures = f"qd_score={result.qd_score:.4g}, coverage={result.coverage:.2f} %, best={result.best:.4g}"
+    assert repr(search) == f"AskTell(iteration=5, {figures})"
 
 
 # On disk --------------------------------------------------------------------------------------------------------------

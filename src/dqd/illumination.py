@@ -38,7 +38,7 @@ from dqd.runners.loop import advance
 from dqd.runners.progress import CompileClock, Interrupt, Progress, judging
 from dqd.runners.sharded import Devices
 from dqd.runners.task import place_of, task_of
-from dqd.runners.until import Until, check_until
+from dqd.runners.until import Until, joined
 from dqd.search.health import warn
 from dqd.search.history import History
 from dqd.search.search import Search
@@ -79,6 +79,7 @@ def illuminate(
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
+    time_limit: float | None = None,
     chunk: int | None = None,
     callbacks: Sequence[Any] = (),
     progress: bool | None = None,
@@ -104,6 +105,7 @@ def illuminate(
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
+    time_limit: float | None = None,
     chunk: int | None = None,
     callbacks: Sequence[Any] = (),
     progress: bool | None = None,
@@ -129,6 +131,7 @@ def illuminate(
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
+    time_limit: float | None = None,
     chunk: int | None = None,
     callbacks: Sequence[Any] = (),
     progress: bool | None = None,
@@ -173,6 +176,7 @@ def illuminate(
             session), `evaluations`, `qd_score`, `coverage`, `best` and `mean`; True ends the run early. Ready made:
             `dqd.seconds(60)`, `dqd.evaluations(10_000)`, `dqd.coverage(90)`, `dqd.stagnation()`, and several of them
             joined by `|`.
+        time_limit: seconds of wall time for this session; the same as `until=dqd.seconds(...)`, beside another one.
         chunk: how often `until` is called: by default after every 250 iterations, with an evaluator after each.
         callbacks: objects with any of `on_start(settings)`, `on_chunk(now)`, `on_checkpoint(folder)` and
             `on_end(result)`, such as those of `dqd.loggers`; what they raise never ends a run.
@@ -191,7 +195,7 @@ def illuminate(
     """
     cache.enable()
     check_arguments(iterations, seed, seeds, chunk)
-    check_until(until)
+    until = joined(until, time_limit)
     kept = check_fields(fields or {})
     place = place_of(where)
     rounds = place.rounds if isinstance(place, Workers) else 1

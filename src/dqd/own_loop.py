@@ -190,6 +190,10 @@ class OwnLoop(Generic[Moving]):
     def best(self) -> float:
         return float(self._walk.reported.metrics.best)
 
+    def __repr__(self) -> str:
+        figures = f"qd_score={self.qd_score:.4g}, coverage={self.coverage:.2f} %, best={self.best:.4g}"
+        return f"{type(self).__name__}(iteration={self.iteration:,}, {figures})"
+
     def result(self) -> Result:
         """What was found so far, as `illuminate` returns it, with the same warnings."""
         history, state = self._settled().arrays(), self._walk.state

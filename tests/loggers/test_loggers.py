@@ -1,5 +1,7 @@
 """What a logger writes is read back by the readers of its own package."""
 
+import sys
+
 import jax.numpy as jnp
 import pytest
 
@@ -89,6 +91,22 @@ def test_mlflow(tmp_path, monkeypatch):
     last = client.get_metric_history(found.info.run_id, "coverage")[-1]
     assert (last.step, last.value) == (20, pytest.approx(result.coverage))
     assert [each.path for each in client.list_artifacts(found.info.run_id)] == ["settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("TensorBoard", "tensorboardX"), ("WandB", "wandb"), ("MLflow", "mlflow")]
+)
+def test_a_package_that_is_missing_is_named(name, package, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"{name} needs {package}: pip install 'dqd\[{name.lower()}\]'"):
+        getattr(dqd.loggers, name)(str(tmp_path))
+
+
+def test_a_database_of_mlflow_needs_all_of_it(monkeypatch, tmp_path):
+    needs("mlflow")
+    monkeypatch.setitem(sys.modules, "alembic", None)
+    with pytest.raises(ImportError, match="pip install mlflow; or give the address of a server"):
+        dqd.loggers.MLflow(f"sqlite:///{tmp_path}/runs.db")
 
 
 def test_they_load_nothing_before_they_are_made():

@@ -41,6 +41,14 @@ def test_a_run_stops_when_its_time_is_over_whatever_the_chunk(path):
     assert dqd.illuminate(problem, emitter, GRID, **OPTIONS, **options).stopped == "until"
 
 
+def test_a_time_limit_is_one_more_condition():
+    options = {"iterations": 10**7, "chunk": 10, **OPTIONS}
+    assert dqd.illuminate(score, MEGA, GRID, **options, time_limit=0.2).stopped == "until"
+    both = dqd.illuminate(score, MEGA, GRID, **options, time_limit=600, until=lambda now: now["iteration"] >= 50)
+    assert both.stopped == "until"
+    assert both.iterations < 10**6
+
+
 @pytest.mark.parametrize("path", ["compiled", "evaluator"])
 def test_a_run_stops_after_so_many_evaluations_and_stays_so(path, tmp_path):
     numpy = dqd.evaluator(lambda x: (-(x**2).sum(axis=1), x[:, :2]))

@@ -169,6 +169,11 @@ def test_what_is_printed_of_an_archive_is_one_line(run):
     for each in (result, result.archive, result.to_numpy()):
         assert "\n" not in repr(each)
         assert f"qd_score={result.qd_score:.4g}, coverage={result.coverage:.2f} %, best={result.best:.4g}" in repr(each)
+    assert (
+        repr(result.elites)
+        == f"Elites(rows={len(result.elites)}, occupied={len(result.elites)}, best={result.best:.4g})"
+    )
+    assert repr(result.retrieve(result.elites.measures[:1])).startswith("Elites(rows=1, occupied=1, best=")
     several = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), result.archive)
     traced = []
     jax.eval_shape(lambda archive: traced.append(repr(archive)), result.archive)

@@ -98,3 +98,20 @@ def test_a_gradient_that_is_zero_at_the_start_alone_is_no_fault():
     arm = dqd.Arm(10)
     assert not np.any(arm.evaluate_with_jacobian(jnp.zeros((1, 10))).jacobian[0, 1])
     assert said(lambda: dqd.illuminate(arm, dqd.cma_mega(0.1), arm.grid(), **SHORT)) == []
+
+
+@pytest.mark.parametrize("seeds", [{}, {"seeds": [0, 1]}])
+def test_objectives_that_no_threshold_lets_in_are_no_secret(seeds):
+    emitter = dqd.cma_mae(0.5, batch_size=36, emitters=1)
+    (words,) = said(lambda: dqd.illuminate(lambda x: (score(x)[0] - 1, score(x)[1]), emitter, GRID, **SHORT, **seeds))
+    assert "no solution was kept" in words
+    assert "minimum" in words
+    low = dqd.cma_mae(0.5, minimum=-100.0, batch_size=36, emitters=1)
+    assert said(lambda: dqd.illuminate(score, low, GRID, **SHORT, **seeds)) == []
+
+
+def test_where_nothing_is_feasible_sigma_is_not_blamed():
+    found = said(lambda: dqd.illuminate(lambda x: (*score(x), False), dqd.map_elites(0.1), GRID, **SHORT))
+    assert found == [line for line in found if "infeasible" in line] != []
+    found = said(lambda: dqd.illuminate(lambda x: (*score(x), False), dqd.cma_mega(1.0), GRID, **SHORT))
+    assert not any("sigma=None" in line for line in found)

@@ -130,6 +130,9 @@ def test_colours_show_them(result, tmp_path):
     axes = result.plot(field="energy", labels=("a", "b"))
     drawn = np.ma.compressed(np.ma.masked_invalid(axes.images[0].get_array()))
     np.testing.assert_allclose(np.sort(drawn), np.sort(result.elites.fields["energy"]), rtol=1e-5)
+    assert result.plot(field="forces_2").images
+    with pytest.raises(ValueError, match="Known: energy, forces_0, forces_1, forces_2"):
+        result.plot(field="forces")
     with pytest.raises(ValueError, match="unknown field 'enrgy'; did you mean 'energy'"):
         result.plot(field="enrgy")
     result.save(tmp_path / "run")

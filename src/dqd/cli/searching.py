@@ -32,14 +32,12 @@ def search(
     """`kept` says in what elites live, where that is not the grid of the problem."""
     from dqd.compiler import cache
     from dqd.illumination import Terminated, illuminate
-    from dqd.runners import until
     from dqd.runners.progress import Interrupt
 
-    limit = None if seconds is None else until.seconds(seconds)
     Interrupt.abrupt = process_is_ours
     cache.enable()
     try:
-        options: Any = {"progress": not quiet, "out": out, "archive": archive, "until": limit, **kept}
+        options: Any = {"progress": not quiet, "out": out, "archive": archive, "time_limit": seconds, **kept}
         return illuminate(problem, emitter, iterations=iterations, seed=seed, **options)
     except Terminated as end:
         return cast("Result", end.result)  # of one seed

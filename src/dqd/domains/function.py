@@ -20,6 +20,8 @@ JAX_ONLY = (
     "a function of PyTorch comes as dqd.torch_evaluator(f), one of NumPy as dqd.evaluator(f)"
 )
 
+ONE = "score is given a single solution; a function of a whole batch, which may use NumPy, comes as dqd.evaluator(f)"
+
 
 @pytree
 class FunctionDomain(Domain):
@@ -73,7 +75,7 @@ def check_score(domain: Domain, x0: Array, k: int, fields: Shapes) -> None:
     except (TypeError, ValueError, AttributeError, IndexError) as error:
         words, *_ = str(error).splitlines() or [type(error).__name__]
         traced = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError) or "Tracer" in words
-        hint = f". {JAX_ONLY}" if traced else ""
+        hint = f". {JAX_ONLY}" if traced else f". {ONE}" if "dimension" in words else ""
         kind = next(kind for kind in (TypeError, ValueError, AttributeError, IndexError) if isinstance(error, kind))
         raise kind(f"score: failed on a solution of shape {x0.shape}: {words.rstrip('.')}{hint}") from error
     plain = [part for part in outputs if not isinstance(part, dict)] if isinstance(outputs, tuple) else []

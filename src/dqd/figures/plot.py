@@ -20,7 +20,8 @@ from matplotlib.axes import Axes
 from dqd.figures import collage as collages
 from dqd.figures import draw, panels
 from dqd.figures import lines as means
-from dqd.inputs.names import METRICS, check_known
+from dqd.inputs.fields import FIELD
+from dqd.inputs.names import METRICS, check_known, known
 
 if TYPE_CHECKING:
     from dqd.saved.archive import SavedArchive
@@ -63,7 +64,8 @@ def heatmap(
         measures: which two, to the right and upward.
         labels: a name for each measure of the archive; by default those that the run knows.
         objective: what the colours are called.
-        field: one of the archive's `fields` that the colours show instead of the objective.
+        field: one of the archive's `fields` that the colours show instead of the objective; of
+            several numbers one, such as "tip_0".
         vmin, vmax: objectives at both ends of the colours; by default the worst and the best, without outliers below.
     """
     saved, names = _saved(source, labels)
@@ -275,10 +277,11 @@ def _shown(saved: SavedArchive, field: str | None) -> dict[str, np.ndarray]:
     arrays = saved.arrays()
     if field is None:
         return arrays
-    check_known("field", field, tuple(name for name, values in saved.fields.items() if values.ndim == 1))
-    known = np.isfinite(saved.fields[field])
-    rows = {name: arrays[name][known] for name in ("cell", "measures")}
-    return arrays | rows | {"objective": saved.fields[field][known]}
+    columns = saved.columns(solutions=False).items()
+    values = known("field", field, {name.removeprefix(FIELD): each for name, each in columns if name.startswith(FIELD)})
+    told = np.isfinite(values)
+    rows = {name: arrays[name][told] for name in ("cell", "measures")}
+    return arrays | rows | {"objective": values[told]}
 
 
 def _groups(runs: Runs) -> dict[str, list[Archived]]:

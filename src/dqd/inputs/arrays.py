@@ -99,6 +99,8 @@ def check_shape(call: str, name: str, got: tuple[int, ...], shape: tuple[int, ..
 
 
 def _hint(name: str, shape: tuple[int, ...], got: tuple[int, ...]) -> str:
+    if not got:
+        return "; one for each solution of the batch"
     if got == shape[::-1] or got == (*shape[:-2], *shape[:-3:-1]):
         return "; it looks transposed"
     if math.prod(shape) == math.prod(got):

@@ -6,20 +6,24 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from dqd.loggers.needed import needed
+
 
 class MLflow:
     """Metrics and settings in a run of MLflow.
 
     Args:
-        tracking_uri: where, such as "http://server:5000" or "file:///path"; by default what MLflow is set to.
+        tracking_uri: where, such as "http://server:5000"; by default what MLflow is set to. That may be a database in a
+            file, for which the client that `dqd[mlflow]` installs is not enough: `pip install mlflow`.
         experiment: its name; made if there is none.
     """
 
     def __init__(self, tracking_uri: str | None = None, experiment: str = "dqd") -> None:
-        from mlflow import MlflowClient
-
-        self.client = MlflowClient(tracking_uri)
-        there = self.client.get_experiment_by_name(experiment)
+        with needed("dqd.loggers.MLflow", "'dqd[mlflow]'"):
+            from mlflow import MlflowClient
+        with needed("MLflow's own database", "mlflow; or give the address of a server, 'http://server:5000'"):
+            self.client = MlflowClient(tracking_uri)
+            there = self.client.get_experiment_by_name(experiment)
         number = self.client.create_experiment(experiment) if there is None else there.experiment_id
         self.run_id = self.client.create_run(number).info.run_id
 

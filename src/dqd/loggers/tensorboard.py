@@ -7,12 +7,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from dqd.loggers.needed import needed
+
 
 class TensorBoard:
     """Metrics as curves, settings as text, in event files below a folder: `tensorboard --logdir FOLDER` shows them."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        from tensorboardX import SummaryWriter
+        with needed("dqd.loggers.TensorBoard", "'dqd[tensorboard]'"):
+            from tensorboardX import SummaryWriter
 
         self.writer = SummaryWriter(os.fspath(folder))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from dqd.loggers.needed import needed
+
 
 class WandB:
     """Metrics and settings in a run of Weights & Biases; offline unless `mode="online"`.
@@ -18,7 +20,8 @@ class WandB:
     def __init__(
         self, project: str = "dqd", mode: Literal["offline", "online", "disabled"] = "offline", **options: Any
     ) -> None:
-        import wandb
+        with needed("dqd.loggers.WandB", "'dqd[wandb]'"):
+            import wandb
 
         self.run = wandb.init(project=project, mode=mode, **options)
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
@@ -32,7 +33,9 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self.enabled and (on_terminal() or in_notebook()):
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets it is a bar of letters, which will do
+                from tqdm.auto import tqdm
 
             shape = {"unit": "it", "unit_scale": True, "dynamic_ncols": True}
             self.bar = tqdm(total=self.iterations, initial=self.before, file=Lasting(sys.stderr), **shape)

@@ -22,6 +22,9 @@ class Now(dict[str, float]):
         self.update(history.latest())
         self.history = history
 
+    def __missing__(self, name: str) -> float:
+        raise KeyError(f"until: {name!r} is not told; what is: {', '.join(self)}")
+
 
 Until = Callable[[Now], bool | None]
 
@@ -100,12 +103,19 @@ def stagnation(iterations: int = 1000, tolerance: float = 0.001, metric: str = "
     return Stop(met)
 
 
-def check_until(until: object) -> None:
+def joined(until: Until | None, time_limit: float | None) -> Until | None:
+    """What `until=` and `time_limit=` say together; both are looked at before the run begins."""
+    for helper in (seconds, coverage, evaluations, stagnation):
+        if until is helper:
+            raise TypeError(f"until: got a function that makes conditions; call it: dqd.{helper.__name__}(...)")
     if until is not None and not callable(until):
         raise TypeError(
-            "until: expected a condition such as dqd.seconds(60) | dqd.coverage(90), or a function of what is known "
-            f"then, got {until!r}"
+            f"until: expected a condition such as dqd.seconds(60), or a function, got {type(until).__name__}"
         )
+    if time_limit is None:
+        return until
+    _check("time_limit", time_limit)
+    return seconds(time_limit) if until is None else seconds(time_limit) | until
 
 
 def _check(name: str, number: float, least: float = math.ulp(0.0)) -> None:

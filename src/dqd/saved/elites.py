@@ -31,6 +31,10 @@ class Elites:
     def __len__(self) -> int:
         return len(self.cell)
 
+    def __repr__(self) -> str:
+        best = float(np.max(self.objective, initial=-np.inf))
+        return f"Elites(rows={len(self):,}, occupied={int(np.sum(self.occupied)):,}, best={best:.4g})"
+
     def __iter__(self) -> Iterator[tuple[int, np.ndarray, float, np.ndarray]]:
         """Cell, solution, objective and measures of one elite after the other."""
         for cell, solution, objective, measures in zip(

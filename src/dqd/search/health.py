@@ -96,21 +96,38 @@ def restart_words(state: SearchState) -> str:
     )
 
 
+def infeasible_words(tally: Tally) -> str:
+    """Whether hardly anything was feasible: if not, an empty string."""
+    kept_out = tally.infeasible / max(tally.candidates, 1)
+    if kept_out <= INFEASIBLE_SHARE:
+        return ""
+    return (
+        f"{kept_out:.0%} of the solutions were infeasible and kept out of the archive; "
+        "start from a feasible x0, with a smaller sigma"
+    )
+
+
+def unkept_words(state: SearchState) -> str:
+    """Whether no objective was above what an acceptance threshold begins at: if not, an empty string."""
+    minimum = float(np.max(getattr(state.archive.competition, "minimum", -np.inf)))
+    best = float(np.max(state.archive.best))
+    if not state.tally.finite or minimum == -np.inf or best > minimum:
+        return ""
+    return (
+        f"no solution was kept: the best objective, {best:.4g}, is not above the minimum of the acceptance threshold, "
+        f"{minimum:.4g}. Give the lowest objective worth keeping, as in dqd.cma_mae(0.5, minimum=-100)"
+    )
+
+
 def warn(state: SearchState, flat: bool = False) -> None:
     """What a finished run should not be silent about. A run too short to be stopped may have bad numbers.
 
     `flat`: of gradients that were zero nobody has told yet.
     """
     zero = flat_words(state.tally, int(np.max(state.iteration))) if flat else ""
-    for words in filter(None, (_complaint(*_figures(state.tally)), zero, restart_words(state))):
+    nothing = infeasible_words(state.tally) or unkept_words(state)  # why there is nothing to learn from
+    for words in filter(None, (_complaint(*_figures(state.tally)), zero, nothing or restart_words(state))):
         saying.warn(words, stacklevel=3)
-    kept_out = state.tally.infeasible / max(state.tally.candidates, 1)
-    if kept_out > INFEASIBLE_SHARE:
-        saying.warn(
-            f"{kept_out:.0%} of the solutions were infeasible and kept out of the archive; "
-            "start from a feasible x0, with a smaller sigma",
-            stacklevel=3,
-        )
     share = state.tally.outside / max(state.tally.finite, 1)
     if share > CLAMPED_SHARE:
         saying.warn(
