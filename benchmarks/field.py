@@ -4,7 +4,8 @@
                                [--work FOLDER]   where entries stay, so that what is missing can be run later
 
 Algorithms run in processes of one core each, the dearest first, and are ended when the time is over. Those that were
-done with all functions make the page, `field.md` with `field.png` and `field.json`; the others are named.
+done with all functions make the page, `field.md` with `field.png` and `field.json`; the others are named. The page and
+its picture belong into `docs` and `docs/images`.
 """
 
 import argparse
@@ -44,12 +45,13 @@ PARTS = {"dns-g": 4, "gradient-map-elites": 2, "cma-mega-tuned": 2, "dms": 2, "d
 SHOWN = ("auto", "targeting", "cma-mega", "cma-maega", "dms-mega", "cma-me", "dms", "map-elites-line")  # in the figure
 
 INTRODUCTION = """\
-Every algorithm of the library on {functions} functions of `dqd benchmark --suite seen`: n = 100, {seeds} seeds,
+19 algorithms on {functions} functions of `dqd benchmark --suite seen`: n = 100, {seeds} seeds,
 {evaluations:,} evaluations, about 10,000 cells, σ chosen by the library wherever it may be left out. A jacobian counts
 as the evaluation of its point. CMA-MAE, CMA-MAEGA, DDS, DMS and their -MEGA forms have one emitter of 36 evaluations
 here; with 15, as published, few generations would fit into the budget. CMA-MEGA, gradient MAP-Elites and DNS-G take
 part as the best of six settings, chosen for every function; CMA-MEGA also with a σ that the library chooses. DNS and
-DNS-G search in an archive of 1,024 elites without cells. All are judged by what they would leave in one grid.
+DNS-G search in an archive of 1,024 elites without cells. All are judged by what they would leave in one grid. DDS and
+DDS-MEGA never look at objectives: where these have no floor, nor have their scores.
 """
 BY_CHOICE = """\
 Figures of every seed are in `benchmarks/results/field.json`. These functions were looked at while `dqd.targeting` and
@@ -159,7 +161,7 @@ def words(suite, about: dict, given: argparse.Namespace, missing: dict[str, int]
         "# The field: who wins where\n",
         INTRODUCTION.format(functions=len(suite.functions), seeds=given.seeds, evaluations=given.evaluations),
         f"{about['date']}, {about['device']['cores']} cores of {about['device']['processor']}, JAX {about['jax']}: "
-        f"`python benchmarks/field.py`. {BY_CHOICE}",
+        f"`python benchmarks/field.py`.\n{BY_CHOICE}",
         "## Who is ahead\n",
         f"{COLUMNS}\n",
         "| algorithm | " + " | ".join(f"rank at {mark:,}" for mark in suite.marks) + " | of the best, % | best on |",
