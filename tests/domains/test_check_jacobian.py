@@ -163,6 +163,19 @@ def test_a_plain_score_function_is_checked():
     assert check_jacobian(lambda x: (jnp.sin(x).sum(), jnp.stack([x[0] * x[1], x[2]])), [0.1, 0.2, 0.3])
 
 
+def test_a_score_that_cannot_be_compiled_is_checked_as_it_is():
+    weights = jnp.arange(3.0)
+
+    def score(x):
+        return float(weights.sum()) * jnp.sin(x).sum(), x[:2]  # a number in Python, which no compiled function has
+
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(score)(normal(3))
+    assert check_jacobian(score, normal(3))
+    with pytest.raises(TypeError, match="a plain `return objective, measures` is expected"):
+        check_jacobian(lambda x: x.sum(), normal(3))
+
+
 def test_a_score_of_structured_solutions_is_checked():
     def score(x):
         return -jnp.sum(x["a"] ** 2) + x["b"][0, 1], jnp.array([x["a"][0], jnp.sum(x["b"])])

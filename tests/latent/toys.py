@@ -57,12 +57,6 @@ def solutions(count: int) -> jax.Array:
     return jax.random.normal(jax.random.key(1), (count, 4))
 
 
-class Compiled:
-    """A domain as an evaluator whose calls are compiled once."""
-
-    def __init__(self, domain):
-        self.transform = domain.transform
-        self.evaluate, self.evaluate_with_jacobian = (
-            jax.jit(domain.evaluate),
-            jax.jit(domain.evaluate_with_jacobian),
-        )
+@jax.jit
+def evaluate(domain, solutions):
+    return domain.evaluate(solutions)

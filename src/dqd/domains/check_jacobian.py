@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dqd.domains.domain import Domain, evaluating
 from dqd.domains.function import FunctionDomain
 from dqd.domains.rows import remarks, row_names
 from dqd.inputs.arrays import to_numpy
@@ -76,6 +77,7 @@ def check_jacobian(
         judge = FunctionDomain(OnFlat(evaluator, layout))
     solutions = np.atleast_2d(to_numpy(x))
     solutions = solutions if jnp.issubdtype(solutions.dtype, jnp.floating) else solutions.astype(float)
+    judge = _Programs(judge) if isinstance(judge, Domain) and evaluating(judge) is judge else judge
     found = told(judge.evaluate_with_jacobian(_like(x, solutions)))
     complaint = _shape_complaint(found, *solutions.shape)
     if complaint:
@@ -97,6 +99,42 @@ def check_jacobian(
 
 def told(answer: Answer) -> Evaluation:
     return Evaluation(*answer) if isinstance(answer, tuple | list) else answer
+
+
+@jax.jit
+def _evaluate(domain: Domain, solutions: Any) -> Evaluation:
+    return domain.evaluate(solutions)
+
+
+@jax.jit
+def _evaluate_with_jacobian(domain: Domain, solutions: Any) -> Evaluation:
+    return domain.evaluate_with_jacobian(solutions)
+
+
+@dataclass(frozen=True)
+class _Programs:
+    """A domain whose evaluations are one program each; op by op, every operation is compiled for itself.
+
+    One that JAX cannot compile is evaluated as it is: a loop of one's own may use it, and it says best what it lacks.
+    """
+
+    domain: Domain
+
+    @property
+    def transform(self) -> tuple[float, float]:
+        return self.domain.transform
+
+    def evaluate(self, solutions: Any) -> Evaluation:
+        try:
+            return _evaluate(self.domain, solutions)
+        except (TypeError, ValueError, IndexError):  # those of JAX are such, too
+            return self.domain.evaluate(solutions)
+
+    def evaluate_with_jacobian(self, solutions: Any) -> Evaluation:
+        try:
+            return _evaluate_with_jacobian(self.domain, solutions)
+        except (TypeError, ValueError, IndexError):
+            return self.domain.evaluate_with_jacobian(solutions)
 
 
 # Measuring slopes -----------------------------------------------------------------------------------------------------

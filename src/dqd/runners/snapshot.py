@@ -185,7 +185,7 @@ class Snapshots:
 
     def one(self, index: int) -> Snapshot:
         """That of one seed: a copy, so it is made when asked for and not kept."""
-        state = jax.tree.map(lambda leaf: leaf[index], self.state)
+        state = _of_one(self.state, index)
         history = {name: values[:, index] if values.ndim == 2 else values for name, values in self.history.items()}
         times = (self.stopped, self.seconds, self.compile_seconds)
         return Snapshot(self.search, state, history, self.seeds[index], *times)
@@ -205,13 +205,19 @@ class Snapshots:
     def view(self) -> dict[str, np.ndarray]:
         """A small picture of every archive."""
         archive = self.state.reported
-        every = [(archive.objective[i], archive.measures[i]) for i in range(len(self.seeds))]
-        views = [_view(objective, measures if archive.competition.moving else None) for objective, measures in every]
-        named = zip(self.seeds, views, strict=True)
+        objective = np.asarray(archive.objective)
+        measures = np.asarray(archive.measures) if archive.competition.moving else [None] * len(self.seeds)
+        named = zip(self.seeds, map(_view, objective, measures), strict=True)
         return {f"seed-{seed}/{name}": array for seed, view in named for name, array in view.items()}
 
     def _each(self) -> Iterator[Snapshot]:
         return map(self.one, range(len(self.seeds)))
+
+
+@jax.jit
+def _of_one(state: SearchState, index: int) -> SearchState:
+    """One program, whichever the seed."""
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, index, keepdims=False), state)
 
 
 def _view(objective: Any, measures: Any) -> dict[str, np.ndarray]:

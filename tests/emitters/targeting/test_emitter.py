@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from conformance.table import quick_to_compile
-from small import add
+from small import Jitted, add
 
 import dqd
 from dqd.archives import Archive
@@ -92,10 +92,11 @@ def test_the_compiled_loop_copies_nothing_of_the_size_of_the_archive():
 
 
 def test_misses_count_once_per_batch_and_end_somewhere():
-    misses = Misses.none().after(jnp.array([5, 5, 8]), jnp.array([True, True, False]))
-    assert misses.of(jnp.array([5, 8, 5 + PLACES])).tolist() == [1, 0, 1]
+    batch = np.array([5, 5, 8])
+    misses = Jitted(Misses.none()).after(batch, np.array([True, True, False]))
+    assert Jitted(misses).of(np.array([5, 8, 5 + PLACES])).tolist() == [1, 0, 1]
     for _ in range(300):
-        misses = misses.after(jnp.array([5]), jnp.array([True]))
+        misses = Jitted(misses).after(batch, np.array([False, True, False]))
     assert 100 <= int(misses.of(jnp.array(5))) <= 127
 
 
@@ -109,16 +110,16 @@ def test_misses_count_once_per_batch_and_end_somewhere():
     ],
 )
 def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor):
-    sizes = replace(Sizes.first(jnp.float32), radius=jnp.ones(()))
-    length, tried = jnp.array([1.0, 2.0, 8.0, 9.0]), jnp.ones(4, bool)
-    assert float(sizes.with_radius(tried, jnp.array(new, bool), length).radius) == pytest.approx(factor)
-    assert float(sizes.with_radius(~tried, jnp.array(new, bool), length).radius) == 1.0
+    sizes = Jitted(replace(Sizes.first(jnp.float32), radius=np.ones((), np.float32)))
+    length, tried = np.array([1.0, 2.0, 8.0, 9.0]), np.ones(4, bool)
+    assert float(sizes.with_radius(tried, np.array(new, bool), length).radius) == pytest.approx(factor)
+    assert float(sizes.with_radius(~tried, np.array(new, bool), length).radius) == 1.0
 
 
 def test_the_units_of_the_stored_objective_are_found_out():
-    sizes, linear_ = Sizes.first(jnp.float32), jnp.linspace(-1, 2, 9)
+    sizes, linear_ = Sizes.first(jnp.float32), np.linspace(-1, 2, 9, dtype=np.float32)
     for _ in range(200):
-        sizes = sizes.with_objective(jnp.ones(9, bool), 30 * linear_, linear_, jnp.ones(9))
+        sizes = Jitted(sizes).with_objective(np.ones(9, bool), 30 * linear_, linear_, np.ones(9, np.float32))
     assert float(sizes.scale) == pytest.approx(30, rel=1e-2)
 
 
@@ -127,29 +128,34 @@ def pursuit(**others):
     return Pursuit(**{name: jnp.asarray(value) for name, value in (about | others).items()})
 
 
+next_pursuit = jax.jit(after)
+
+
 def told(measures, objective):
     """Of nine branches, of which the first and the last six pursue."""
-    nothing = jnp.zeros(9, jnp.int32)
-    return AddResult(nothing, jnp.asarray(objective), nothing, nothing > 0, jnp.asarray(objective), measures)
+    nothing, objective = np.zeros(9, np.int32), np.asarray(objective, np.float32)
+    return AddResult(nothing, objective, nothing, nothing > 0, objective, np.asarray(measures, np.float32))
 
 
 def test_the_chase_goes_on_from_the_pursuer_that_came_nearest_unless_it_is_ruinous():
     archive = Archive.empty(GRID, 6)
-    elites = jnp.linspace(0, 4, 50)[:, None] * jnp.ones(2)
-    archive, _ = add(archive, jnp.zeros((50, 6)), Evaluation(objective=jnp.linspace(0, 1, 50), measures=elites))
-    measures = (jnp.full((9, 2), -4.75) + 0.5 * jnp.arange(2, 11)[:, None]).at[4].set(-4.2).at[8].set(-4.3)
-    sound = told(measures, jnp.zeros(9))
-    assert after(pursuit(), archive, sound).step.tolist() == np.eye(7, 6)[6].tolist()  # the last one
-    spoilt = told(measures, jnp.zeros(9).at[8].set(-1e6))
-    chase = after(pursuit(), archive, spoilt)
+    elites = np.linspace(0, 4, 50)[:, None] * np.ones(2)
+    archive, _ = add(archive, np.zeros((50, 6)), Evaluation(objective=np.linspace(0, 1, 50), measures=elites))
+    measures = np.full((9, 2), -4.75) + 0.5 * np.arange(2, 11)[:, None]
+    measures[4], measures[8] = -4.2, -4.3
+    sound = told(measures, np.zeros(9))
+    assert next_pursuit(pursuit(), archive, sound).step.tolist() == np.eye(7, 6)[6].tolist()  # the last one
+    spoilt = told(measures, np.where(np.arange(9) == 8, -1e6, 0))
+    chase = next_pursuit(pursuit(), archive, spoilt)
     assert (chase.step.tolist(), int(chase.left)) == (np.eye(7, 6)[2].tolist(), 3)
-    assert int(after(pursuit(away=0.1), archive, sound).left) == 0  # nobody came nearer
-    assert int(after(pursuit(on=False), archive, sound).left) == 0
+    assert int(next_pursuit(pursuit(away=0.1), archive, sound).left) == 0  # nobody came nearer
+    assert int(next_pursuit(pursuit(on=False), archive, sound).left) == 0
 
 
 def test_one_elite_alone_can_spoil_the_score():
     archive = Archive.empty(GRID, 6)
-    places = jnp.stack(jnp.meshgrid(jnp.linspace(-4.9, 4.9, 10), jnp.linspace(-4.9, 4.9, 10)), axis=-1).reshape(-1, 2)
-    objective = jnp.linspace(0, 100, 100).at[7].set(-1e6)
-    archive, _ = add(archive, jnp.zeros((100, 6)), Evaluation(objective=objective, measures=places))
-    assert np.flatnonzero(ruinous(objective, archive)).tolist() == [7]
+    places = np.stack(np.meshgrid(np.linspace(-4.9, 4.9, 10), np.linspace(-4.9, 4.9, 10)), axis=-1).reshape(-1, 2)
+    objective = np.linspace(0, 100, 100, dtype=np.float32)
+    objective[7] = -1e6
+    archive, _ = add(archive, np.zeros((100, 6)), Evaluation(objective=objective, measures=places))
+    assert np.flatnonzero(jax.jit(ruinous)(objective, archive)).tolist() == [7]
