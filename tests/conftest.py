@@ -26,12 +26,13 @@ MAPS = Path("/proc/self/maps")  # one line each
 
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"  # for processes that tests start
 
-# Programs are compiled once for all files, workers and processes of a test run, and for no other run.
+# Programs are compiled once for all files, workers and processes of a test run, and for no other run. The smallest, too:
+# there are thousands, and to read one takes half as long as to compile it.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="dqd-tests-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
 
 # Compilation makes a first example slow, hence no deadline. Under CI a failure must be the commit's own.
