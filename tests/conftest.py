@@ -26,8 +26,8 @@ MAPS = Path("/proc/self/maps")  # one line each
 
 os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "true"  # for processes that tests start
 
-# Programs are compiled once for all files, workers and processes of a test run, and for no other run. The smallest,
-# too: there are thousands, and to read one takes half as long as to compile it.
+# Programs are compiled once for all files, workers and processes of a test run, and for no other run. The smallest are
+# most of them, and quicker to read than to compile, too.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="dqd-tests-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
