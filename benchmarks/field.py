@@ -10,6 +10,7 @@ its picture belong into `docs` and `docs/images`.
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from device import describe_device, source_digest, today
 
@@ -148,7 +150,9 @@ def page(given: argparse.Namespace, work: Path) -> None:
     (given.out / "field.json").write_text(json.dumps(content, indent=1) + "\n")
     (given.out / "field.md").write_text(words(suite, about, given, missing))
     shown = [entry for entry in done if entry.algorithm in SHOWN] or done
-    curves(standings.suites(shown, marks, None)[0]).savefig(given.out / "field.png")
+    drawn = io.BytesIO()
+    curves(standings.suites(shown, marks, None)[0]).savefig(drawn, dpi=90)
+    Image.open(drawn).convert("RGB").quantize(48).save(given.out / "field.png", optimize=True)
 
 
 def words(suite, about: dict, given: argparse.Namespace, missing: dict[str, int]) -> str:

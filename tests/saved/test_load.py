@@ -403,7 +403,7 @@ def test_the_command_explains_what_is_wrong(run, tmp_path):
     made().save(tmp_path / "there.csv")
     for arguments, code, words in (
         ((folder, tmp_path / "there.csv"), 2, "already exists"),
-        ((folder, tmp_path / "elites.xlsx"), 1, "expected a file that ends in .parquet"),
+        ((folder, tmp_path / "elites.xlsx"), 2, "expected a file that ends in .parquet"),
         ((tmp_path / "nothing", tmp_path / "new.csv"), 1, "no such run or file"),
     ):
         done = CliRunner().invoke(app, ["export", str(arguments[0]), "--to", str(arguments[1])])
