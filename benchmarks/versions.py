@@ -1,6 +1,8 @@
-"""Another version of dqd beside this one: milliseconds per iteration of 20 seeds side by side, in turns.
+"""Another version of dqd beside this one: milliseconds per iteration of one seed, or several side by side, in turns.
 
-python benchmarks/versions.py OTHER/src [--out FILE]      # git worktree add OTHER <commit> makes one
+python benchmarks/versions.py OTHER/src [--seeds 20] [--iterations 10000] [--out FILE]
+
+`git worktree add OTHER <commit>` makes another version.
 """
 
 from __future__ import annotations
@@ -11,13 +13,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from device import describe_device, today
 
 HERE = Path(__file__).parent
 SIGMA = {"sphere": 10.0, "rastrigin": 10.0, "arm": 0.05}
-SEEDS, ITERATIONS, ROUNDS = 20, 10_000, 5
+ROUNDS = 5
 
 
-def serve() -> None:
+def serve(seeds: int, iterations: int) -> None:
     """What either version does: for every name of a domain that comes, milliseconds per iteration."""
     import jax.numpy as jnp
 
@@ -31,11 +36,11 @@ def serve() -> None:
             emitter,
             domain.grid(),
             x0=jnp.zeros(1000),
-            iterations=ITERATIONS,
-            seeds=range(SEEDS),
+            iterations=iterations,
             progress=False,
+            **({"seeds": range(seeds)} if seeds > 1 else {"seed": 0}),
         )
-        return 1e3 * found.seconds / ITERATIONS
+        return 1e3 * found.seconds / iterations
 
     for name in SIGMA:
         measure(name)  # compiled once
@@ -44,9 +49,9 @@ def serve() -> None:
         print(measure(line.strip()), flush=True)
 
 
-def start(source: Path) -> subprocess.Popen[str]:
+def start(source: Path, sizes: list[str]) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(source.resolve()), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    command = [sys.executable, __file__, "--serve"]
+    command = [sys.executable, __file__, "--serve", *sizes]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
@@ -62,9 +67,10 @@ def ask(process: subprocess.Popen[str], name: str) -> float:
     return float(process.stdout.readline())
 
 
-def compare(other: Path, out: Path | None) -> None:
-    versions = {"other": start(other), "this": start(HERE.parent / "src")}
-    table = {}
+def compare(other: Path, seeds: int, iterations: int, out: Path | None) -> None:
+    sizes = ["--seeds", str(seeds), "--iterations", str(iterations)]
+    versions = {"other": start(other, sizes), "this": start(HERE.parent / "src", sizes)}
+    table: dict[str, Any] = {"date": today(), "device": describe_device(), "seeds": seeds, "iterations": iterations}
     for name in SIGMA:
         times: dict[str, list[float]] = {version: [] for version in versions}
         for turn in range(ROUNDS):
@@ -82,15 +88,17 @@ def compare(other: Path, out: Path | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("other", type=Path, nargs="?")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--iterations", type=int, default=10_000)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", action="store_true")
     arguments = parser.parse_args()
     if arguments.serve:
-        serve()
+        serve(arguments.seeds, arguments.iterations)
     elif arguments.other is None:
         parser.error("the folder src of the other version is missing")
     else:
-        compare(arguments.other, arguments.out)
+        compare(arguments.other, arguments.seeds, arguments.iterations, arguments.out)
 
 
 if __name__ == "__main__":
