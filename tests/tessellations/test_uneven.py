@@ -25,7 +25,8 @@ def by_hand(measures):
     return cell
 
 
-numbers = st.one_of(st.sampled_from([*EDGES[0], *EDGES[1]]), st.floats(-20, 20, width=32))
+# XLA takes subnormal numbers for zero.
+numbers = st.one_of(st.sampled_from([*EDGES[0], *EDGES[1]]), st.floats(-20, 20, width=32, allow_subnormal=False))
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8))

@@ -106,7 +106,7 @@ def test_misses_count_once_per_batch_and_end_somewhere():
         ([1, 1, 1, 1], 1.25),
         ([1, 0, 1, 0], 1.25),  # noise makes near and far fail alike: that is no reason to stay near
         ([1, 1, 0, 0], 0.8),
-        ([0, 0, 0, 0], 0.8),
+        ([0, 0, 0, 0], 1.0),
     ],
 )
 def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor):
@@ -114,6 +114,11 @@ def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor)
     length, tried = np.array([1.0, 2.0, 8.0, 9.0]), np.ones(4, bool)
     assert float(sizes.with_radius(tried, np.array(new, bool), length).radius) == pytest.approx(factor)
     assert float(sizes.with_radius(~tried, np.array(new, bool), length).radius) == 1.0
+
+
+def test_the_radius_does_not_outgrow_what_was_tried():
+    sizes = Jitted(replace(Sizes.first(jnp.float32), radius=np.full((), 31.0, np.float32)))
+    assert float(sizes.with_radius(np.ones(2, bool), np.ones(2, bool), np.array([1.0, 9.0])).radius) == 31.0
 
 
 def test_the_units_of_the_stored_objective_are_found_out():
@@ -124,7 +129,15 @@ def test_the_units_of_the_stored_objective_are_found_out():
 
 
 def pursuit(**others):
-    about = {"goal": 0, "on": True, "left": 3, "away": 2.0, "middle": [-4.75, -4.75], "steps": np.eye(7, 6)}
+    about = {
+        "goal": 0,
+        "on": True,
+        "looks": False,
+        "left": 3,
+        "away": 2.0,
+        "middle": [-4.75, -4.75],
+        "steps": np.eye(7, 6),
+    }
     return Pursuit(**{name: jnp.asarray(value) for name, value in (about | others).items()})
 
 
@@ -150,6 +163,12 @@ def test_the_chase_goes_on_from_the_pursuer_that_came_nearest_unless_it_is_ruino
     assert (chase.step.tolist(), int(chase.left)) == (np.eye(7, 6)[2].tolist(), 3)
     assert int(next_pursuit(pursuit(away=0.1), archive, sound).left) == 0  # nobody came nearer
     assert int(next_pursuit(pursuit(on=False), archive, sound).left) == 0
+
+
+def test_where_the_first_shot_landed_is_looked_at_if_asked_for():
+    archive = Archive.empty(GRID, 6)
+    chase = next_pursuit(pursuit(on=False, looks=True), archive, told(np.ones((9, 2)), np.zeros(9)))
+    assert (chase.step.tolist(), int(chase.left) > 0) == (np.eye(7, 6)[0].tolist(), True)
 
 
 def test_one_elite_alone_can_spoil_the_score():

@@ -4,6 +4,9 @@
 
 The one that comes nearest to the cell is the next theta, while that is nearer than before. Plain steps overshoot where
 measures bend, and zigzag where they bend unequally: shorter ones, and what is left of the last one, do not.
+
+A first shot that misses begins a chase, too, if that lately paid: theta goes where it landed, to see what went wrong
+(footing).
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ ONWARDS = (0, 0, 0, 0.5, 1, 1, 0.5)  # s
 class Chase:
     goal: Array  # () the open cell
     left: Array  # () steps left; 0: there is no chase
-    step: Array  # (n,) the last one
+    step: Array  # (n,) the last one, from where the iteration stood
 
     @staticmethod
     def none(x0: Array) -> Chase:
@@ -56,6 +59,7 @@ class Pursuit:
 
     goal: Array  # () the cell
     on: Array  # () whether there are any
+    looks: Array  # () whether a first shot that misses is looked at
     left: Array  # () of the chase after this step
     away: Array  # () how far theta is from the goal, in cells
     middle: Array  # (k,) of the goal
@@ -84,6 +88,8 @@ def after(pursuit: Pursuit, archive: Archive, result: AddResult) -> Chase:
     distance = jnp.where(sound & jnp.isfinite(distance), distance, jnp.inf)
     nearest = jnp.argmin(distance)
     is_open = jnp.isneginf(once(archive.objective[pursuit.goal]))
-    step = pursuit.steps[nearest]
-    goes_on = pursuit.on & is_open & (distance[nearest] < NEARER * pursuit.away) & jnp.all(jnp.isfinite(step))
-    return Chase(pursuit.goal, jnp.where(goes_on, pursuit.left, 0), jnp.where(goes_on, step, 0))
+    goes_on = pursuit.on & is_open & (distance[nearest] < NEARER * pursuit.away)
+    looks = pursuit.looks & is_open & ~goes_on
+    step = pursuit.steps[jnp.where(goes_on, nearest, 0)]
+    left = jnp.where(goes_on, pursuit.left, LONGEST) * ((goes_on | looks) & jnp.all(jnp.isfinite(step)))
+    return Chase(pursuit.goal, left, jnp.where(left > 0, step, 0))

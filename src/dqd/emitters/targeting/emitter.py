@@ -1,15 +1,16 @@
 """Targeting: CMA-MEGA's budget, one point with its jacobian and branches from it, but the branches are computed.
 
-    theta    an elite with open cells beside it, or any elite to polish around it (starts)
-    J, g     measures in cells and objective there: least-norm steps and null space (model)
+    theta    a branch that did well, a shot that missed, an elite with open cells beside it, or one to polish (starts)
+    J, g     measures in cells and objective there; what passed a kink goes back (footing)
     cells    open ones first, then elites that can be beaten (targets)
-    branch   theta + J^T (J J^T)^-1 z + a free + b random      z: from the measures of theta to the aim in the cell
-             where free is the gradient, and random a direction, in the null space of J;
-             of some shots at elites only some coordinates move towards the cell (sideways)
-    learn    how long steps may be, how far to climb and to kick, what exploring and polishing gain (sizes)
+    branch   short: theta + J^T (J J^T)^-1 z + a free               z: from the measures of theta to the aim in the cell
+             cheap: theta + P (J P)^-1 z + t climb, P = H^-1 J^T    H: curvature of the objective, from the last steps
+    learn    how long steps may be and how far to climb (sizes), which branches and which thetas gain most (worth)
 
-A shot at an open cell climbs a little on its way. One that was missed before is hard: it aims at the near edge of the
-cell, and some of these shots are thrown far into the null space. The first hard one is chased (chase).
+free is the gradient in the null space of J (model), climb is Newton's step there (curvature). Of some short shots at
+elites only some coordinates move towards the cell (sideways). A shot at an open cell climbs a little on its way. One
+that was missed before is hard: it aims at the near edge of the cell, and some of these shots are thrown far into the
+null space. The first hard one is chased (chase).
 """
 
 from __future__ import annotations
@@ -27,28 +28,49 @@ from dqd.emitters.gain import gained, ruinous
 from dqd.emitters.targeting import chase as chases
 from dqd.emitters.targeting import starts
 from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
+from dqd.emitters.targeting.curvature import Cheapest, Secants
+from dqd.emitters.targeting.footing import Footing
 from dqd.emitters.targeting.misses import Misses
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.room import Room
 from dqd.emitters.targeting.sideways import Sideways
-from dqd.emitters.targeting.sizes import Sizes
+from dqd.emitters.targeting.sizes import TOLERANCE, Sizes
 from dqd.emitters.targeting.targets import INSIDE, Shots, View, choose
+from dqd.emitters.targeting.worth import Worth
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, matmul, pytree, replace, static
 
 T = TypeVar("T")
 
 CLOSE = 2.0  # cells: a shot from further away that misses says little about its target
+LONGEST = 3.0  # radii: no cheap step, and no climb, is longer
+CLIMBS = 0.5, 1.5  # of Newton's step, at most: cheap shots at open cells, and at elites
+LEAST = 0.1  # share of the shots that are short, and that are cheap, at least
+SELDOM = 0.05  # share of first shots that miss that are looked at, at least
+FOLLOWED = 0.5, 1.0  # of what an iteration that polishes, or explores, lately gained: more is gone on from
+LAST = 100  # times in a row at most
+
+
+@pytree
+class Worths:
+    """What ways of going on lately gained."""
+
+    exploring: Worth  # (2,) iterations that polish; that explore
+    chasing: Worth  # (2,) of those that explore: from elites; in a chase
+    cheap: Worth  # (2, 2) shots at elites and at open cells: short; cheap
 
 
 @pytree
 class TargetingState:
     theta: Array  # (n,)
     explores: Array  # () or else this iteration polishes
+    followed: Array  # () how many times in a row theta was a branch that did well
+    footing: Footing  # of the last iteration
+    secants: Secants
     misses: Misses
     sizes: Sizes
     chase: Chase
-    gains: Array  # (2,) what an iteration that polishes, and one that explores, lately gained
+    worths: Worths
     bounds: Bounds
 
 
@@ -77,18 +99,33 @@ class Targeting:
         return self.branches
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
-        direction, some, normal, uniform, start = jax.random.split(key, 5)
+        direction, some, normal, uniform, look, start = jax.random.split(key, 6)
         return {
             "some": jax.random.uniform(some, (n,)),
             "direction": jax.random.uniform(direction, (n,), minval=-1),
-            "normal": normals(normal, (3, self.branches)),
-            "uniform": uniforms(uniform, (3, self.branches)),
+            "normal": normals(normal, (self.branches, 2)),
+            "uniform": uniforms(uniform, (5, self.branches)),
+            "look": jax.random.uniform(look),
             "start": starts.noise(start),
         }
 
     def init(self, x0: Array, k: int, bounds: Bounds) -> TargetingState:
-        sizes, gains = Sizes.first(x0.dtype), jnp.array([0, 1], x0.dtype)
-        return TargetingState(x0, jnp.array(True), Misses.none(), sizes, Chase.none(x0), gains, bounds)
+        zero = jnp.zeros((), jnp.int32)
+        worths = Worths(
+            Worth(jnp.array([0, 1], x0.dtype)), Worth(jnp.ones(2, x0.dtype)), Worth(jnp.ones((2, 2), x0.dtype))
+        )
+        return TargetingState(
+            theta=x0,
+            explores=jnp.array(True),
+            followed=zero,
+            footing=Footing.none(x0, k),
+            secants=Secants.none(x0),
+            misses=Misses.none(),
+            sizes=Sizes.first(x0.dtype),
+            chase=Chase.none(x0),
+            worths=worths,
+            bounds=bounds,
+        )
 
     def points(self, state: TargetingState, archive: Archive, noise: dict[str, Any]) -> Points:
         return Points(state.theta[None], jnp.ones(1, bool))
@@ -96,38 +133,73 @@ class Targeting:
     def ask(
         self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation, noise: dict[str, Any]
     ) -> tuple[TargetingState, Proposal]:
-        theta, objective, measures = points.solutions[0], evaluation.objective[0], evaluation.measures[0]
-        model = self._model(state, archive, points, evaluation)
+        objective, widths = evaluation.objective[0], self._widths(archive, evaluation.measures[0])
+        ground = self._ground(points, evaluation, widths).after(state.footing, state.chase.left > 0, widths)
+        theta, measures = ground.theta, ground.measures
+        room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
+        model = LocalModel.of(ground.gradient, ground.rows, room)
         free = jnp.sqrt(jnp.sum(model.free**2))
-        sizes = state.sizes.here(model.cell, self.reach * model.hard_cell, free)
+        begun = state.sizes.begun(self.reach * model.hard_cell, model.cell, free)
+        sizes = begun.here(model.cell, free)
+        secants = state.secants.after(state.footing, ground, model.slope, state.followed > 0)
+
         view = View.around(archive, measures)
         shots = choose(view, model, objective, sizes, state.misses, state.explores, self.branches)
         shots, left = state.chase.joined(view, shots, state.explores)
-        aims = self._aims(state, view, model, sizes, shots, noise["uniform"][0])
+        uniform, longest = noise["uniform"], LONGEST * sizes.radius
+        aims = self._aims(state, view, model, sizes, shots, uniform[0])
 
-        sideways = Sideways.drawn(model, sizes, free, shots.is_open, aims.hard, noise)
-        steps = model.shortest(aims.aim, noise["some"] < sideways.share[:, None])
-        steps = steps + sideways.steps(model, noise["direction"])
+        sideways = Sideways.drawn(model, sizes, longest, free, shots.is_open, aims.hard, noise)
+        short = model.shortest(aims.aim, (noise["some"] < sideways.share[:, None]) & ~ground.held)
+        short = short + sideways.steps(model, jnp.where(ground.held, 0, noise["direction"]))
         numbers, _, onwards = chases.pursuers(self.branches)
-        steps = steps + jnp.where(aims.pursues, jnp.asarray(onwards, theta.dtype), 0)[:, None] * state.chase.step
+        short = short + jnp.where(aims.pursues, jnp.asarray(onwards, theta.dtype), 0)[:, None] * state.chase.step
 
-        widths = neighbourhood(archive.tessellation).widths(measures)
+        cheapest = Cheapest.of(secants, ground, longest)
+        cheap = cheapest.steps(aims.aim)
+        either = ~aims.hard & (sideways.share == 1)
+        takes = uniform[3] < state.worths.cheap.share(LEAST)[shots.is_open.astype(jnp.int32)]
+        takes = takes & either & cheapest.known & (jnp.sum(cheap * cheap, axis=1) <= longest**2)
+        climb = jnp.where(shots.is_open, *CLIMBS) * uniform[4]
+        cheap = cheap + climb[:, None] * cheapest.climb
+        if room is not None:
+            cheap = model.arriving(aims.aim, room.clip(cheap), cheap != room.clip(cheap))
+        steps = jnp.where(takes[:, None], cheap, short)
+
         goal, away = measures + aims.middle[0] * widths, chases.away(aims.middle[0])
+        looks = state.explores & (state.chase.left == 0) & shots.is_open[0]
+        looks = looks & (noise["look"] < state.worths.chasing.share(SELDOM))
         squared = model.squared_length(aims.aim)
+        along = matmul(aims.aim, model.slope)
         drawn = {
             "target": aims.target,
             "open": shots.is_open,
             "fair": shots.is_open & ~aims.hard,
             "close": jnp.all(jnp.abs(aims.aim) <= CLOSE, axis=1),
-            "sideways": sideways,
+            "origin": measures,
+            "aim": aims.aim,
+            "ways": either[:, None] & jnp.stack([~takes, takes], axis=1),
+            "sideways": replace(sideways, used=sideways.used & ~takes[:, None]),
             "rise": view.stored[shots.place] - objective,
-            "linear": matmul(aims.aim, model.slope) + sideways.climb * free**2,
-            "squared": squared + (sideways.climb * free) ** 2 + sideways.jump**2,
+            "along": along,
+            "linear": along + sideways.climb * free**2,
+            "squared": squared + (sideways.climb * free) ** 2,
             "length": squared,
-            "pursuit": Pursuit(aims.target[0], aims.pursues[0], left, away, goal, steps[numbers]),
+            "pursuit": Pursuit(aims.target[0], aims.pursues[0], looks, left, away, goal, steps[numbers]),
             "start": noise["start"],
         }
-        return replace(state, sizes=sizes), Proposal(theta + steps, drawn)
+        return replace(state, sizes=begun, secants=secants, footing=ground), Proposal(theta + steps, drawn)
+
+    def _widths(self, archive: Archive, measures: Array) -> Array:
+        return neighbourhood(archive.tessellation).widths(measures)
+
+    def _ground(self, points: Points, evaluation: Evaluation, widths: Array) -> Footing:
+        assert evaluation.jacobian is not None
+        theta, jacobian = points.solutions[0], evaluation.jacobian[0]
+        fine = usable(points, evaluation)[0] & jnp.isfinite(jnp.sum(jacobian**2))
+        jacobian = jnp.where(fine, jacobian, 0)
+        rows = jacobian[1:] / widths[:, None]
+        return Footing(theta, evaluation.measures[0], jacobian[0], rows, jnp.zeros(theta.shape, bool))
 
     def _aims(
         self, state: TargetingState, view: View, model: LocalModel, sizes: Sizes, shots: Shots, uniform: Array
@@ -146,42 +218,69 @@ class Targeting:
         aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
         return Aims(target, middle, hard, pursues, aim)
 
-    def _model(self, state: TargetingState, archive: Archive, points: Points, evaluation: Evaluation) -> LocalModel:
-        assert evaluation.jacobian is not None
-        theta = points.solutions[0]
-        fine = usable(points, evaluation)[0] & jnp.isfinite(jnp.sum(evaluation.jacobian[0] ** 2))
-        jacobian = jnp.where(fine, evaluation.jacobian[0], 0)
-        widths = neighbourhood(archive.tessellation).widths(evaluation.measures[0])
-        room = None if state.bounds is None else Room(state.bounds[0] - theta, state.bounds[1] - theta)
-        return LocalModel.of(jacobian[0], jacobian[1:] / widths[:, None], room)
-
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
+        assert result.objective is not None
+        assert result.measures is not None
         hit, new, sideways = result.cell == drawn["target"], result.status == NEW, drawn["sideways"]
         chase = chases.after(drawn["pursuit"], archive, result)
         chased = (chase.left > 0) & (drawn["target"] == chase.goal)
         misses = state.misses.after(drawn["target"], drawn["open"] & ~hit & drawn["close"] & ~chased)
-        gain = gained(result, archive)
-        gains = jnp.where(jnp.arange(2) == state.explores, 0.9 * state.gains + 0.1 * jnp.sum(gain), state.gains)
 
-        seen = hit & ~drawn["open"] & (sideways.share == 1) & jnp.isfinite(result.value)
-        sizes = state.sizes.with_radius(drawn["fair"], new, drawn["length"])
+        gain = gained(result, archive)
+        total = jnp.sum(gain)
+        worths = self._worths(state, drawn, gain, total)
+        off = (result.measures - drawn["origin"]) / self._widths(archive, drawn["origin"]) - drawn["aim"]
+        arrived = jnp.max(jnp.abs(off), axis=1) <= 1 + TOLERANCE * jnp.max(jnp.abs(drawn["aim"]), axis=1)
+        seen = hit & ~drawn["open"] & drawn["ways"][:, 0] & jnp.isfinite(result.value)
+        sizes = state.sizes.with_radius(drawn["fair"], new & arrived, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
-        assert result.objective is not None
         sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
         sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
-        sizes, gains = _unless_lost((sizes, gains), (state.sizes, state.gains))
+        sizes = _unless_lost(sizes, state.sizes)
 
-        start, chases_on = starts.next_start(archive, misses, gains, drawn["start"]), chase.left > 0
-        elite = jnp.where(archive.count > 0, archive.elite(start.cell), state.theta)
+        start, chases_on = starts.next_start(archive, misses, worths.exploring, drawn["start"]), chase.left > 0
+        best = self._best(state, sizes, drawn, gain, result)
+        lately = jnp.where(
+            state.explores, worths.exploring.gains[1] * FOLLOWED[1], worths.exploring.gains[0] * FOLLOWED[0]
+        )
+        follows = ~chases_on & (total > lately) & (gain[best] > 0) & (state.followed < LAST)
+        cell = jnp.where(follows, result.cell[best], start.cell)
+        elite = jnp.where(archive.count > 0, archive.elite(cell), state.theta)
         return replace(
             state,
-            theta=jnp.where(chases_on, state.theta + chase.step, elite),
-            explores=start.explores | chases_on,
+            theta=jnp.where(chases_on, state.footing.theta + chase.step, elite),
+            explores=jnp.where(follows, state.explores, start.explores | chases_on),
+            followed=jnp.where(follows, state.followed + 1, 0),
             misses=misses,
             sizes=sizes,
             chase=chase,
-            gains=gains,
+            worths=worths,
         )
+
+    def _worths(self, state: TargetingState, drawn: dict[str, Any], gain: Array, total: Array) -> Worths:
+        """With what this iteration gained, and each of its ways."""
+        worths, which = state.worths, jnp.arange(2)
+        fresh = state.explores & (state.followed == 0)
+        at = jnp.stack([~drawn["open"], drawn["open"]], axis=1)
+        ways = at[:, :, None] & drawn["ways"][:, None]  # (b, 2, 2)
+        count = jnp.sum(ways, axis=0)
+        mean = jnp.sum(jnp.where(ways, gain[:, None, None], 0), axis=0) / jnp.maximum(count, 1)
+        return Worths(
+            worths.exploring.after(total, which == state.explores),
+            worths.chasing.after(total, fresh & (which == (state.chase.left > 0))),
+            worths.cheap.after(mean, jnp.all(count > 0, axis=1, keepdims=True)),
+        )
+
+    def _best(
+        self, state: TargetingState, sizes: Sizes, drawn: dict[str, Any], gain: Array, result: AddResult
+    ) -> Array:
+        """The branch to go on from: the best new one; or the best improved one, as if all had the measures of theta."""
+        assert result.objective is not None
+        new, improved = result.status == NEW, (result.status == IMPROVED) & (gain > 0)
+        ahead = jnp.where(improved, result.objective - sizes.scale * drawn["along"], -jnp.inf)
+        fresh = jnp.where(new, result.objective, -jnp.inf)
+        polished = jnp.where(jnp.any(improved), jnp.argmax(ahead), jnp.argmax(gain))
+        return jnp.where(state.explores & jnp.any(new), jnp.argmax(fresh), polished)
 
     def restarts(self, state: TargetingState) -> dict[str, Array]:
         return {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from dqd.emitters.targeting.room import Room, shortest_within
+from dqd.emitters.targeting.room import Room, arriving
 from dqd.emitters.targeting.solve import solve
 from dqd.types import matmul, pytree
 
@@ -64,8 +64,11 @@ class LocalModel:
 
     def shortest(self, z: Array, some: Array) -> Array:
         """The steps themselves, (b, k) -> (b, n), of those by which only some coordinates move, (b, n)."""
-        damping = DAMPING * self.trace
-        return shortest_within(self.room, self.rows, damping, z, ~some)
+        return self.arriving(z, jnp.zeros((len(z), self.rows.shape[1]), z.dtype), ~some)
+
+    def arriving(self, z: Array, steps: Array, held: Array) -> Array:
+        """Steps made to arrive, and to stay in the room."""
+        return arriving(self.room, self.rows, DAMPING * self.trace, z, steps, held)
 
     def in_null_space(self, direction: Array) -> Array:
         """What of it moves no measure. Taken twice: damping leaves a rest of the first time."""

@@ -30,19 +30,19 @@ class Room:
         return jnp.where(blocked, 0, direction)
 
 
-def shortest_within(room: Room | None, rows: Array, damping: Array, z: Array, held: Array) -> Array:
-    """The shortest steps (b, n) that move the measures by z (b, k) and stay in the room, or end close to it.
+def arriving(room: Room | None, rows: Array, damping: Array, z: Array, steps: Array, held: Array) -> Array:
+    """Steps (b, n) made to move the measures by z (b, k): by the shortest changes that stay in the room, or nearly so.
 
-    Coordinates that are `held` (b, n) stay where they are. Of J J^T only those count that are not held; the held ones
-    have done their part of z.
+    Coordinates that are `held` (b, n) keep what they have. Those that would leave the room are held at its wall, and
+    the others have to make up for it: of J J^T only theirs count.
     """
     k, n = rows.shape
     pairs = (rows[:, None] * rows[None]).reshape(k * k, n).T
-    steps, damped = jnp.zeros((len(z), n), z.dtype), damping * jnp.eye(k, dtype=z.dtype)
+    damped = damping * jnp.eye(k, dtype=z.dtype)
     for _ in range(1 if room is None else ROUNDS):
         square = matmul((~held).astype(z.dtype), pairs).reshape(-1, k, k)
-        rest = z if room is None else z - matmul(jnp.where(held, steps, 0), rows.T)
-        steps = jnp.where(held, steps, matmul(solve(square + damped, rest), rows))
+        rest = z - matmul(steps, rows.T)
+        steps = steps + jnp.where(held, 0, matmul(solve(square + damped, rest), rows))
         if room is not None:
             held = held | (steps != room.clip(steps))
             steps = room.clip(steps)

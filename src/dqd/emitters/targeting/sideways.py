@@ -1,7 +1,7 @@
-"""Sideways: what branches do besides going where they aim. Sizes are learnt from the shots at elites that do it.
+"""Sideways: what the shortest steps do besides going where they aim. Sizes are learnt from the shots at elites.
 
 climb   along what is left of the gradient in the null space
-kick    along a random direction in the null space, to leave local optima; and far, where a hard shot is wild
+wild    far along a random direction in the null space: some hard shots
 thin    the step to the target is made by some coordinates only, which go the further: where each coordinate has
         its own valleys, a few that change valleys lose less than all of them climbing its walls
 """
@@ -18,7 +18,7 @@ from dqd.emitters.targeting.sizes import Sizes
 from dqd.types import matmul, pytree
 
 ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
-KICKED, THINNED = 0.5, 0.25  # shares of the shots at elites
+THINNED = 0.25  # share of the shots at elites
 WILD = 0.15  # share of the hard shots
 
 
@@ -27,27 +27,32 @@ class Sideways:
     climb: Array  # (b,) step sizes
     jump: Array  # (b,) lengths
     share: Array  # (b,) of the coordinates that move towards the target
-    logs: Array  # (3, b) drawn: logarithms of step sizes, of lengths in cells, and of shares
-    used: Array  # (3, b) from which the next are learnt
+    logs: Array  # (b, 2) drawn: logarithms of step sizes, and of shares
+    used: Array  # (b, 2) from which the next are learnt
     wild: Array  # (b,)
 
     @staticmethod
     def drawn(
-        model: LocalModel, sizes: Sizes, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
+        model: LocalModel, sizes: Sizes, longest: Array, free: Array, is_open: Array, hard: Array, noise: dict[str, Any]
     ) -> Sideways:
         k, n = model.rows.shape
         uniform, first = noise["uniform"], jnp.arange(is_open.size) == 0  # the first may be followed: no wild jump
-        logs = noise["normal"] + sizes.logs[:, None]
-        climbs, kicked = (free > 0) & ~hard, ~is_open & (uniform[1] < KICKED)
-        on_the_way = jnp.log(ON_THE_WAY * sizes.radius) - jnp.log(free)
-        climb = jnp.where(climbs, jnp.exp(jnp.where(is_open, jnp.minimum(logs[0], on_the_way), logs[0])), 0)
+        logs, climbs = noise["normal"] + sizes.logs, (free > 0) & ~hard
+        most = jnp.log(jnp.where(is_open, ON_THE_WAY * sizes.radius, longest)) - jnp.log(free)
+        climb = jnp.where(climbs, jnp.exp(jnp.minimum(logs[:, 0], most)), 0)
 
         side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
-        length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), jnp.where(kicked, jnp.exp(logs[1]), 0))
+        length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), 0)
         thinned = ~is_open & (uniform[1] > 1 - THINNED)
-        share = jnp.where(thinned, jnp.clip(jnp.exp(logs[2]), min(2 * k / n, 1), 1), 1)
-        used = jnp.stack([climbs & ~is_open, kicked, thinned])
-        return Sideways(climb, model.cell * jnp.sign(side) * length, share, logs, used, wild)
+        share = jnp.where(thinned, jnp.clip(jnp.exp(logs[:, 1]), min(2 * k / n, 1), 1), 1)
+        return Sideways(
+            climb,
+            model.cell * jnp.sign(side) * length,
+            share,
+            logs,
+            jnp.stack([climbs & ~is_open, thinned], axis=1),
+            wild,
+        )
 
     def steps(self, model: LocalModel, direction: Array) -> Array:
         """In the null space, (b, n)."""

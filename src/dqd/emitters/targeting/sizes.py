@@ -11,18 +11,19 @@ from dqd.types import pytree, replace
 
 GROWTH, SHRINKAGE = 1.25, 0.8  # of the radius
 LIKE, UNLIKE = 0.8, 0.5  # long shots succeed about as often as short ones, or much more rarely
-SELDOM = 0.1  # so few shots at open cells find a new one that the radius must be wrong
+BEYOND = 10.0  # times as far as the longest shot that was tried: longer says nothing
+TOLERANCE = 0.5  # a shot that lands so near, in parts of its way, or within a cell, has arrived
 MEMORY = 0.95  # of the fit of the objective
 WIDEST = 1e3  # cells: of steps in the null space; the shortest is its inverse
 LOG_WIDEST = math.log(WIDEST)
-LIMITS = (-math.inf, -LOG_WIDEST, -LOG_WIDEST), (math.inf, LOG_WIDEST, 0.0)  # of logarithms
+LIMITS = (-math.inf, -LOG_WIDEST), (math.inf, 0.0)  # of logarithms
 
 
 @pytree
 class Sizes:
     radius: Array  # () length of steps that still arrive; 0 before the first iteration
-    logs: Array  # (3,) logarithms: of the step along what is left of the gradient, NaN before the first; of the length
-    #              of random steps, in cells; and of the share of coordinates that move where only some do
+    logs: Array  # (2,) logarithms: of the step along what is left of the gradient, NaN before the first; and of the
+    #              share of coordinates that move where only some do
     wild: Array  # () logarithm of the longest wild jump, in cells
     fit: Array  # (2,) how much of a linear prediction comes true, over how much was predicted
     curvature: Array  # () what is lost of it per squared length
@@ -30,19 +31,20 @@ class Sizes:
     @staticmethod
     def first(dtype: jnp.dtype) -> Sizes:
         zero = jnp.zeros((), dtype)
-        return Sizes(zero, jnp.array([jnp.nan, 0, -1], dtype), zero, jnp.ones(2, dtype), zero)
+        return Sizes(zero, jnp.array([jnp.nan, -1], dtype), zero, jnp.ones(2, dtype), zero)
 
-    def here(self, cell: Array, first: Array, free: Array) -> Sizes:
-        """As they apply where a step of one cell, and the free gradient, are that long; `first` is the first radius."""
+    def begun(self, first: Array, cell: Array, free: Array) -> Sizes:
+        """With a first radius, and steps of a cell along the first free gradient, where they have none yet."""
+        ascent = jnp.where(jnp.isnan(self.logs[0]) & (free > 0), jnp.log(cell) - jnp.log(free), self.logs[0])
         radius = jnp.where(self.radius > 0, self.radius, first)
+        return replace(self, radius=radius, logs=self.logs.at[0].set(ascent))
+
+    def here(self, cell: Array, free: Array) -> Sizes:
+        """As they apply where a step of one cell, and the free gradient, are that long."""
         one = jnp.log(cell) - jnp.log(free)
-        ascent = jnp.where(jnp.isnan(self.logs[0]), one, self.logs[0])
-        ascent = jnp.where(free > 0, jnp.clip(ascent, one - LOG_WIDEST, one + LOG_WIDEST), self.logs[0])
-        return replace(
-            self,
-            radius=jnp.clip(radius, cell / WIDEST, cell * WIDEST**2),
-            logs=self.logs.at[0].set(ascent),
-        )
+        ascent = jnp.where(free > 0, jnp.clip(self.logs[0], one - LOG_WIDEST, one + LOG_WIDEST), self.logs[0])
+        radius = jnp.clip(self.radius, cell / WIDEST, cell * WIDEST**2)
+        return replace(self, radius=radius, logs=self.logs.at[0].set(ascent))
 
     def predicted(self, linear: Array, squared: Array) -> Array:
         """How much the objective, as it is stored, changes by steps of that squared length."""
@@ -55,16 +57,17 @@ class Sizes:
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
-    def with_radius(self, tried: Array, new: Array, length: Array) -> Sizes:
-        """Long steps that find new cells as often as short ones may be longer.
+    def with_radius(self, tried: Array, arrived: Array, length: Array) -> Sizes:
+        """Long steps that arrive at new cells as often as short ones may be longer; `length` is squared.
 
         Only the comparison counts: noise, or cells that nobody can reach, make all shots fail more often.
         """
         mean = jnp.sum(jnp.where(tried, length, 0)) / jnp.maximum(jnp.sum(tried), 1)
-        long = _share(new, tried & (length > mean))
-        short = _share(new, tried & (length <= mean))
-        seldom = _share(new, tried) <= SELDOM
-        factor = jnp.where(seldom | (long < UNLIKE * short), SHRINKAGE, jnp.where(long > LIKE * short, GROWTH, 1.0))
+        long = _share(arrived, tried & (length > mean))
+        short = _share(arrived, tried & (length <= mean))
+        may = self.radius <= BEYOND * jnp.sqrt(jnp.max(jnp.where(tried, length, 0)))
+        grows = may & (long > LIKE * short)
+        factor = jnp.where(long < UNLIKE * short, SHRINKAGE, jnp.where(grows, GROWTH, 1.0))
         return replace(self, radius=self.radius * jnp.where(jnp.any(tried), factor, 1))
 
     def with_wild(self, ruined: Array) -> Sizes:
@@ -85,14 +88,14 @@ class Sizes:
     def with_steps(self, improvement: Array, used: Array, samples: Array) -> Sizes:
         """Logarithms move towards those that improved elites, by how much they did; down a little if none did.
 
-        Samples and who used them are (3, b).
+        Samples and who used them are (b, 2).
         """
-        weight = jnp.where(used, improvement, 0)
-        total = jnp.sum(weight, axis=1)
-        mean = jnp.sum(jnp.where(weight > 0, weight * samples, 0), axis=1) / jnp.where(total > 0, total, 1)
+        weight = jnp.where(used, improvement[:, None], 0)
+        total = jnp.sum(weight, axis=0)
+        mean = jnp.sum(jnp.where(weight > 0, weight * samples, 0), axis=0) / jnp.where(total > 0, total, 1)
         low, high = jnp.array(LIMITS, self.logs.dtype)
         moved = jnp.where(total > 0, 0.8 * self.logs + 0.2 * mean, self.logs - 0.02)
-        return replace(self, logs=jnp.where(jnp.any(used, axis=1), jnp.clip(moved, low, high), self.logs))
+        return replace(self, logs=jnp.where(jnp.any(used, axis=0), jnp.clip(moved, low, high), self.logs))
 
 
 def _share(of: Array, among: Array) -> Array:

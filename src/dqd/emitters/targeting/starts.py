@@ -16,6 +16,7 @@ from dqd.archives.archive import Archive
 from dqd.compiler.unfused import once
 from dqd.emitters.gain import ruinous
 from dqd.emitters.targeting.misses import Misses
+from dqd.emitters.targeting.worth import Worth
 from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import pytree
 
@@ -43,19 +44,19 @@ def noise(key: Array) -> dict[str, Array]:
     }
 
 
-def next_start(archive: Archive, misses: Misses, gains: Array, drawn: dict[str, Array]) -> Start:
-    """Explore as often as that gains of what both gain, (2,): polishing and exploring."""
+def next_start(archive: Archive, misses: Misses, exploring: Worth, drawn: dict[str, Array]) -> Start:
+    """Polish or explore, by what each lately gained."""
     elites = _sampled(archive, drawn["elite"])
     tessellation = neighbourhood(archive.tessellation)
     beside, _ = tessellation.near(once(archive.measures[elites]), 1 + 2 * tessellation.num_measures)
     stored = once(archive.objective[beside])
     is_open = (beside >= 0) & jnp.isneginf(stored)
-    hope = jnp.sum(jnp.where(is_open, 0.5 ** misses.of(beside).astype(gains.dtype), 0), axis=1)
+    hope = jnp.sum(jnp.where(is_open, 0.5 ** misses.of(beside).astype(stored.dtype), 0), axis=1)
 
-    share = jnp.clip(gains[1] / jnp.maximum(jnp.sum(gains), 1e-30), LEAST, 1 - LEAST)
-    explores = (drawn["coin"] < share) & jnp.any(hope > HOPELESS)
+    explores = (drawn["coin"] < exploring.share(LEAST)) & jnp.any(hope > HOPELESS)
     objective = once(archive.objective[elites])
-    standard = (objective - jnp.mean(objective)) / (jnp.std(objective) + 1e-30)
+    rank = jnp.sum(objective[:, None] > objective, axis=1) + jnp.sum(objective[:, None] >= objective, axis=1)
+    standard = 3**0.5 * (rank / SAMPLED - 1)  # as far from its mean, in standard deviations; outliers do not count more
     hopeful = jnp.argmax(jnp.log(hope) + GOOD * standard + drawn["gumbel"])
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
     useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
