@@ -64,7 +64,8 @@ def test_of_all_steps_that_arrive_the_cheap_ones_cost_least():
     # Lagrange: cost s + J^T p = 0 and J s = z; and Newton's step with J s = 0
     system = np.block([[cost, rows.T], [rows, np.zeros((2, 2))]])
     best = np.linalg.solve(system, np.concatenate([np.zeros((5, N)), z], axis=1).T)[:N].T
-    np.testing.assert_allclose(cheapest.steps(z), best, atol=1e-4 * np.abs(best).max())
+    np.testing.assert_allclose(cheapest.factors(z) @ cheapest.across, best, atol=1e-4 * np.abs(best).max())
+    np.testing.assert_allclose(cheapest.squared_length(z), np.sum(best**2, axis=1), rtol=1e-4)
     climb = np.linalg.solve(system, np.concatenate([ground.gradient, np.zeros(2)]))[:N]
     np.testing.assert_allclose(cheapest.climb, climb, atol=1e-4 * np.abs(climb).max())
     held = jax.jit(Cheapest.of)(secants, ground, jnp.asarray(0.25))
@@ -75,7 +76,7 @@ def test_without_pairs_nothing_is_known():
     ground = footing(np.zeros(N), gradient=np.ones(N), rows=random.normal(size=(2, N)))
     cheapest = jax.jit(Cheapest.of)(Secants.none(jnp.zeros(N)), ground, jnp.asarray(1.0))
     assert not cheapest.known
-    assert not np.any(cheapest.steps(np.ones((3, 2))))
+    assert not np.any(cheapest.across)
     assert not np.any(cheapest.climb)
 
 
@@ -83,10 +84,10 @@ def test_hills_and_steps_that_were_not_followed_leave_no_pair():
     rows, theta = random.normal(size=(2, N)), random.normal(size=N)
     before, now = footing(np.zeros(N), rows=rows), footing(theta, gradient=theta, rows=rows)  # uphill from a valley
     after = Jitted(Secants.none(jnp.zeros(N))).after
-    assert not np.any(after(before, now, np.zeros(2), np.array(True)).steps)
+    assert not np.any(after(before, now, np.zeros(2), np.array(True)).pairs)
     down = footing(theta, gradient=-theta, rows=rows)
-    assert np.any(after(before, down, np.zeros(2), np.array(True)).steps)
-    assert not np.any(after(before, down, np.zeros(2), np.array(False)).steps)
+    assert np.any(after(before, down, np.zeros(2), np.array(True)).pairs)
+    assert not np.any(after(before, down, np.zeros(2), np.array(False)).pairs)
 
 
 def test_what_crossed_a_kink_goes_back_and_is_held():

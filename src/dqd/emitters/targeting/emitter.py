@@ -5,6 +5,7 @@
     cells    open ones first, then elites that can be beaten (targets)
     branch   short: theta + J^T (J J^T)^-1 z + a free               z: from the measures of theta to the aim in the cell
              cheap: theta + P (J P)^-1 z + t climb, P = H^-1 J^T    H: curvature of the objective, from the last steps
+             all of them are made of the same few vectors (branches)
     learn    how long steps may be and how far to climb (sizes), which branches and which thetas gain most (worth)
 
 free is the gradient in the null space of J (model), climb is Newton's step there (curvature). Of some short shots at
@@ -27,6 +28,7 @@ from dqd.emitters.emitter import usable
 from dqd.emitters.gain import gained, ruinous
 from dqd.emitters.targeting import chase as chases
 from dqd.emitters.targeting import starts
+from dqd.emitters.targeting.branches import Branches
 from dqd.emitters.targeting.chase import NEAR_EDGE, Chase, Pursuit
 from dqd.emitters.targeting.curvature import Cheapest, Secants
 from dqd.emitters.targeting.footing import Footing
@@ -99,9 +101,8 @@ class Targeting:
         return self.branches
 
     def noise(self, key: Array, n: int, k: int) -> dict[str, Any]:
-        direction, some, normal, uniform, look, start = jax.random.split(key, 6)
+        direction, normal, uniform, look, start = jax.random.split(key, 5)
         return {
-            "some": jax.random.uniform(some, (n,)),
             "direction": jax.random.uniform(direction, (n,), minval=-1),
             "normal": normals(normal, (self.branches, 2)),
             "uniform": uniforms(uniform, (5, self.branches)),
@@ -150,21 +151,15 @@ class Targeting:
         aims = self._aims(state, view, model, sizes, shots, uniform[0])
 
         sideways = Sideways.drawn(model, sizes, longest, free, shots.is_open, aims.hard, noise)
-        short = model.shortest(aims.aim, (noise["some"] < sideways.share[:, None]) & ~ground.held)
-        short = short + sideways.steps(model, jnp.where(ground.held, 0, noise["direction"]))
-        numbers, _, onwards = chases.pursuers(self.branches)
-        short = short + jnp.where(aims.pursues, jnp.asarray(onwards, theta.dtype), 0)[:, None] * state.chase.step
-
         cheapest = Cheapest.of(secants, ground, longest)
-        cheap = cheapest.steps(aims.aim)
         either = ~aims.hard & (sideways.share == 1)
         takes = uniform[3] < state.worths.cheap.share(LEAST)[shots.is_open.astype(jnp.int32)]
-        takes = takes & either & cheapest.known & (jnp.sum(cheap * cheap, axis=1) <= longest**2)
+        takes = takes & either & cheapest.known & (cheapest.squared_length(aims.aim) <= longest**2)
         climb = jnp.where(shots.is_open, *CLIMBS) * uniform[4]
-        cheap = cheap + climb[:, None] * cheapest.climb
-        if room is not None:
-            cheap = model.arriving(aims.aim, room.clip(cheap), cheap != room.clip(cheap))
-        steps = jnp.where(takes[:, None], cheap, short)
+        numbers, _, momentum = chases.pursuers(self.branches)
+        onwards = jnp.where(aims.pursues, jnp.asarray(momentum, theta.dtype), 0)
+        branches = Branches(model, cheapest, sideways, ground.held, noise["direction"], state.chase.step)
+        steps = branches.steps(aims.aim, takes, climb, onwards)
 
         goal, away = measures + aims.middle[0] * widths, chases.away(aims.middle[0])
         looks = state.explores & (state.chase.left == 0) & shots.is_open[0]

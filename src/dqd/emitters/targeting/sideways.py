@@ -15,10 +15,10 @@ from jax import Array
 
 from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.sizes import Sizes
-from dqd.types import matmul, pytree
+from dqd.types import pytree
 
 ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
-THINNED = 0.25  # share of the shots at elites
+THINNED = 4  # every so manyth branch, if it goes to an elite
 WILD = 0.15  # share of the hard shots
 
 
@@ -43,7 +43,7 @@ class Sideways:
 
         side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
         length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), 0)
-        thinned = ~is_open & (uniform[1] > 1 - THINNED)
+        thinned = ~is_open & (jnp.arange(is_open.size) % THINNED == THINNED - 1)
         share = jnp.where(thinned, jnp.clip(jnp.exp(logs[:, 1]), min(2 * k / n, 1), 1), 1)
         return Sideways(
             climb,
@@ -53,9 +53,3 @@ class Sideways:
             jnp.stack([climbs & ~is_open, thinned], axis=1),
             wild,
         )
-
-    def steps(self, model: LocalModel, direction: Array) -> Array:
-        """In the null space, (b, n)."""
-        random = model.in_null_space(direction)
-        random = random / (jnp.sqrt(jnp.sum(random * random)) + 1e-30)
-        return matmul(jnp.stack([self.climb, self.jump], axis=1), jnp.stack([model.free, random]))

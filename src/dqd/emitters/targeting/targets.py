@@ -19,7 +19,7 @@ from dqd.tessellations.tessellation import neighbourhood
 from dqd.types import matmul, pytree
 
 WINDOW = 961  # cells that are looked at around theta; 31 x 31 for two measures
-OPEN = 1e30  # keys of open cells lie about here, above those of elites
+OPEN, FAR = 1e30, 1e4  # keys of open cells lie between OPEN / FAR and OPEN, above those of elites
 INSIDE = 0.46  # an elite is attacked that far from the middle of its cell, towards the better corner
 SPARE = 6  # branches that, unless there are more open cells, join the first one (chase) or stay at home
 
@@ -52,16 +52,16 @@ def choose(
     is_open = jnp.isneginf(view.stored)
     z = view.middles + jnp.where(is_open[:, None], 0, INSIDE * jnp.sign(model.slope))
     squared = model.squared_length(z)
-    far = jnp.sqrt(squared) / sizes.radius * 2.0 ** misses.of(view.cells)
+    far = squared / sizes.radius**2 * (1 << 2 * jnp.minimum(misses.of(view.cells), 7).astype(jnp.int32))
     beside = explores & jnp.all(jnp.abs(z) <= 1.5, axis=1)
-    open_key = jnp.where(beside | (far <= 1), OPEN / (1 + 1e-3 * jnp.minimum(far, 100)), -jnp.inf)
+    open_key = jnp.where(beside | (far <= 1), OPEN / (1 + jnp.minimum(far, FAR)), -jnp.inf)
     gain = objective + sizes.predicted(matmul(z, model.slope), squared) - view.stored
     elite_key = jnp.where(squared <= (2 * sizes.radius) ** 2, gain, -jnp.inf)
     key = jnp.where(view.cells < 0, -jnp.inf, jnp.where(is_open, open_key, elite_key))
 
     key = jnp.pad(key, (0, max(shots - key.size, 0)), constant_values=-jnp.inf)  # a small grid has fewer cells
     best, place = jax.lax.top_k(key, shots)
-    at_open = best >= OPEN / 2
+    at_open = best >= OPEN / (2 * FAR)
     spare = ~at_open & (jnp.arange(shots) >= shots - SPARE)
     place = jnp.where(spare | (best == -jnp.inf), 0, place)
     return Shots(place, is_open[place], spare)
