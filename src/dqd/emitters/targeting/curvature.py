@@ -12,6 +12,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.compiler.unfused import once
 from dqd.emitters.targeting.footing import Footing
 from dqd.emitters.targeting.model import DAMPING
 from dqd.emitters.targeting.solve import solve
@@ -41,17 +42,17 @@ class Secants:
         product, lengths = jnp.vdot(step, change), jnp.vdot(step, step) * jnp.vdot(change, change)
         good = followed & (product > CURVED * jnp.sqrt(lengths)) & jnp.isfinite(lengths)
         steps, changes = self.pairs[:PAIRS], self.pairs[PAIRS:]
-        across = matmul(changes, change)
+        column, row, across = once((matmul(steps, change), matmul(changes, step), matmul(changes, change)))
         newer = Secants(
             jnp.concatenate([step[None], steps[:-1], change[None], changes[:-1]]),
-            _bordered(self.products, matmul(steps, change), matmul(changes, step), product),
+            _bordered(self.products, column, row, product),
             _bordered(self.squares, across, across, jnp.vdot(change, change)),
         )
         return select(good, newer, self)
 
     def inverse(self, vectors: Array) -> Array:
         """H^-1 of each, (m, n): the two loops over the pairs, newest first and oldest first, among products alone."""
-        known = matmul(self.pairs, vectors.T)
+        known = once(matmul(self.pairs, vectors.T))
         s_v, y_v, s_y, y_y = known[:PAIRS], known[PAIRS:], self.products, self.squares
         diagonal = jnp.diagonal(s_y)
         rho = jnp.where(diagonal > 0, 1 / jnp.where(diagonal > 0, diagonal, 1), 0)
