@@ -1,6 +1,7 @@
 """Functions that were looked at while `dqd.targeting` and `dqd.auto` were made: what is best here may be so by choice.
 
-Those below from the beginning; those of `seen_later` since 17 November 2026, and were unseen before.
+Those below from the beginning; those of `seen_later` since 17 and of `seen_third` since 18 November 2026, and were
+unseen before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from jax import Array
 
 from dqd.benchmark.function import Function, near_zero, normals, within
 from dqd.benchmark.seen_later import seen_later
+from dqd.benchmark.seen_third import seen_third
 from dqd.domains.arm import Arm
 from dqd.domains.linear_projection import LIMIT, LinearProjection
 from dqd.paper.report import ceilings
@@ -36,6 +38,7 @@ def seen(n: int = 100) -> dict[str, Function]:
         "narrow": narrow(n),
         "network-k4": network(n, 4),
         **seen_later(n),
+        **seen_third(n),
     }
 
 
