@@ -62,7 +62,8 @@ def test_two_pictures_have_room_for_a_title(tmp_path):
     chosen = collage.blocks(found, 8, 8)
     images = np.zeros((2, 4, 4, 3), np.uint8)
     axes = draw.new_axes(*collage.size(chosen, images))
-    collage.draw(chosen, images, axes, labels=("age", "glasses"), title="\n".join(3 * ["Faces: hair by age and glasses"]))
+    words = "\n".join(3 * ["Faces: hair by age and glasses"])
+    collage.draw(chosen, images, axes, labels=("age", "glasses"), title=words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # such as that axes have collapsed
         axes.figure.savefig(tmp_path / "collage.png")
