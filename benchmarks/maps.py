@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def write(path: Path, about: Row, rows: list[Row]) -> None:
     import jax
 
     machine = {"date": today(), "dqd": dqd.__version__, "jax": jax.__version__, "source": source_digest()}
-    machine |= {"device": jax.devices()[0].device_kind, **describe_device()}
+    machine |= {"device": jax.devices()[0].device_kind, "flags": os.environ.get("XLA_FLAGS", ""), **describe_device()}
     path.write_text(json.dumps(about | machine | {"trials": rows}, indent=1) + "\n")
 
 

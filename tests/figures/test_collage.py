@@ -1,5 +1,7 @@
 """The collage shows the best elite of each block, where it belongs."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,19 @@ def test_every_image_lies_in_its_block():
     assert mosaic[4, 12].tolist() == [int(draw.EMPTY[1:3], 16)] * 3
 
 
+def test_two_pictures_have_room_for_a_title(tmp_path):
+    found = arrays([0, 18], [1.0, 3.0])
+    chosen = collage.blocks(found, 8, 8)
+    images = np.zeros((2, 4, 4, 3), np.uint8)
+    axes = draw.new_axes(*collage.size(chosen, images))
+    words = "\n".join(3 * ["Faces: hair by age and glasses"])
+    collage.draw(chosen, images, axes, labels=("age", "glasses"), title=words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as that axes have collapsed
+        axes.figure.savefig(tmp_path / "collage.png")
+    assert axes.get_window_extent().height / axes.figure.dpi > collage.INCHES / 2
+
+
 def test_an_image_replaces_a_link_and_leaves_what_it_led_to(tmp_path):
     (tmp_path / "ours").write_text("precious")
     (tmp_path / "image.png").symlink_to(tmp_path / "ours")
@@ -84,5 +99,6 @@ def test_images_that_are_not_square_keep_their_proportions():
     chosen = collage.blocks(arrays([0, 23], [1.0, 2.0]), 2, 2)
     images = np.full((2, 3, 6, 3), 7, np.uint8)
     assert collage.mosaic(chosen, images, pixels=8).shape == (8, 16, 3)
-    width, height = collage.size(chosen, images)
+    many = collage.blocks(arrays([0, 63], [1.0, 2.0], shape=(8, 8)))
+    width, height = collage.size(many, images)
     assert (width - 0.6) == pytest.approx(2 * (height - 0.6))

@@ -19,6 +19,7 @@ from dqd.storage.durable import replace_file
 from dqd.tessellations import Raster, kinds
 
 INCHES = 0.62  # side of a block on paper
+LEAST = 4 * INCHES  # of the map: few blocks are larger, and words have room
 LETTERS_PER_INCH = 11
 
 
@@ -81,7 +82,13 @@ def _elite_of_pixels(arrays: Arrays) -> Raster:
 def size(chosen: Blocks, images: np.ndarray) -> tuple[float, float]:
     """Width and height on paper, with room for the names of the axes."""
     (rows, columns), (height, width) = chosen.elite.shape, _shape(images, 1000)
-    return INCHES * columns * width / 1000 + 0.6, INCHES * rows * height / 1000 + 0.6
+    side = _side(chosen)
+    return max(LEAST, side * columns * width / 1000) + 0.6, max(LEAST, side * rows * height / 1000) + 0.6
+
+
+def _side(chosen: Blocks) -> float:
+    """Of a block on paper, in inches."""
+    return max(INCHES, LEAST / max(chosen.elite.shape))
 
 
 def draw(
@@ -98,7 +105,7 @@ def draw(
     picture = mosaic(chosen, images, pixels)
     axes.imshow(picture, extent=chosen.extent, aspect="auto", interpolation="antialiased")
     axes.set_box_aspect(picture.shape[0] / picture.shape[1])
-    name(axes, labels[0], labels[1], title, letters=max(LETTERS, int(LETTERS_PER_INCH * INCHES * columns)))
+    name(axes, labels[0], labels[1], title, letters=max(LETTERS, int(LETTERS_PER_INCH * _side(chosen) * columns)))
 
 
 def mosaic(chosen: Blocks, images: np.ndarray, pixels: int) -> np.ndarray:

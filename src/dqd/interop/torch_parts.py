@@ -6,6 +6,7 @@ both lie on one GPU, and as NumPy's elsewhere.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +108,18 @@ def as_jax(array: Any) -> Array:
 
     if not is_tensor(array):
         return jnp.asarray(array)
-    if on_one_gpu(array, jnp.zeros(())):
+    if on_one_gpu(array, _here()):
         return to_jax(array.float(), np.float32)
     with jax.default_device(jax.devices()[0]):
         return jnp.asarray(as_numpy(array))
+
+
+@functools.cache
+def _here() -> Array:
+    """An array where JAX computes; made once, since to make one takes as long as a program."""
+    import jax.numpy as jnp
+
+    return jnp.zeros(())
 
 
 def as_numpy(array: Any) -> np.ndarray:

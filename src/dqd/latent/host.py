@@ -37,9 +37,10 @@ _pulled = jax.jit(lambda pull_back, slope: pull_back(slope)[0])
 
 
 @jax.jit
-def _rows(pull_back: PullBack, slopes: list[Array]) -> Array:
-    """All rows of a jacobian from one program: (1 + k) gradients (b, ...) -> (b, 1 + k, n)."""
-    return jax.vmap(lambda slope: pull_back(slope)[0], out_axes=1)(jnp.stack(slopes))
+def _rows(pull_back: PullBack, latents: Array, slopes: list[Array]) -> Array:
+    """All rows of a jacobian from one program: (1 + k) gradients (b, ...) by the latents -> (b, 1 + k, n)."""
+    together = jnp.stack(slopes).astype(latents.dtype)
+    return jax.vmap(lambda slope: pull_back(slope)[0], out_axes=1)(together)
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,8 @@ class HostedLatent:
         images, to_latents = self._generated(latents)
         judged = [(scorer, *self._judged(scorer, images)) for scorer in self._wanted]
         columns = {name: column for scorer, scores, _ in judged for name, column in _named(scorer, scores).items()}
-        slopes = [
-            self._slope(term, judged, to_latents).astype(latents.dtype) for term in (domain.objective, *domain.measures)
-        ]
-        jacobian: Any = np.array(_rows(to_solutions, slopes))
+        slopes = [self._slope(term, judged, to_latents) for term in (domain.objective, *domain.measures)]
+        jacobian: Any = np.array(_rows(to_solutions, latents, slopes))
         jacobian[:, 0] -= 2 * domain.norm_penalty * solutions / solutions.shape[1]
         return replace(self._evaluation(solutions, columns), jacobian=jacobian)
 
