@@ -15,6 +15,7 @@ import dqd
 from dqd.benchmark import run as running
 from dqd.benchmark.entry import Entry
 from dqd.benchmark.function import fields
+from dqd.benchmark.page import _speedups
 from dqd.benchmark.run import Benchmark, run
 from dqd.benchmark.seen import linear, seen
 from dqd.benchmark.standings import suites
@@ -178,6 +179,7 @@ def test_a_score_that_never_comes_is_no_speedup():
     entries = [entry("targeting", [[1, 2], [1, 2]]), entry("cma-mega", [[5, 9], [5, 9]])]
     (suite,) = suites(entries, [200], None)
     assert suite.speedup("f", "targeting") == 0.0
+    assert _speedups(suite).splitlines()[-1] == "| *median* | < 1.00 | < 1.00 |"
 
 
 def test_tests_are_paired_and_corrected():
