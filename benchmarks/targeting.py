@@ -1,13 +1,14 @@
 """Targeting beside CMA-MEGA on the functions of the suite `seen`: for those who change it.
 
     python benchmarks/targeting.py [--seeds 4] [--only "arm,noisy"] [--most 80000] [--alone]
-    python benchmarks/targeting.py --alone --only arm --without emitter.CHASE=0     # another value of a constant
+    python benchmarks/targeting.py --alone --only arm --without chase.LONGEST=0     # another value of a constant
 
-`dqd benchmark` makes a page of all that; this prints lines. `--without` names a constant of a module of
-dqd.emitters.targeting: which parts earn their place.
+`dqd benchmark` makes a page of all that; this prints lines; `--entries FOLDER` keeps what was found. `--without`
+names a constant of a module of dqd.emitters.targeting. benchmarks/parts.py asks so which parts earn their place.
 """
 
 import argparse
+import contextlib
 import importlib
 import sys
 import tempfile
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MARKS[-1], help="evaluations")
     parser.add_argument("--alone", action="store_true", help="without CMA-MEGA")
     parser.add_argument("--without", nargs="*", default=[], metavar="MODULE.NAME=VALUE")
+    parser.add_argument("--entries", type=Path, help="a folder to keep what was found")
     given = parser.parse_args()
     for constant in given.without:
         change(constant)
@@ -46,7 +48,7 @@ def main() -> None:
     only = [name for name in given.only.split(",") if name]
     algorithms = ["targeting"] if given.alone else ["cma-mega-tuned", "targeting"]
     marks = [mark for mark in MARKS if mark <= given.most]
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.nullcontext(given.entries) if given.entries else tempfile.TemporaryDirectory() as folder:
         wanted = Benchmark(["seen"], algorithms, Path(folder), given.seeds, marks[-1], only=only)
         for entry in run(wanted, marks, lambda line: print(line, file=sys.stderr)):
             print(f"{entry.function:16s} {entry.title:30s} {'  '.join(words(entry.at(mark)) for mark in marks)}")

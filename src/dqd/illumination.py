@@ -143,8 +143,9 @@ def illuminate(
             maximised. A function in PyTorch comes as `dqd.torch_evaluator(f)`; what else JAX cannot trace (NumPy, a
             simulator) as `dqd.evaluator(f)`, a function of a whole batch, or as any `dqd.Evaluator`. A Problem, such as
             those of `dqd.latent`, brings its own grid, start and bounds, and the judge of what counts in the end.
-        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.cma_mega()`. A sigma that was
-            left out is chosen before the search by some dozens of evaluations around x0: `result.chosen`.
+        emitter: what to search with, such as `dqd.cma_mega(sigma=1.0)`; by default `dqd.auto()`, or `dqd.cma_mega()`
+            with a threshold or where cells do not know their neighbours. A sigma that was left out is chosen before the
+            search by some dozens of evaluations around x0: `result.chosen`.
         tessellation: the cells of measure space, such as `dqd.Grid(lower, upper, shape)`; or a competition that needs
             none: `dqd.DNS(measures, capacity)`, `dqd.Novelty(measures, threshold)`.
         x0: where to start: an array (n,) or any pytree of arrays, then also what a `score` function is given (a Domain

@@ -67,7 +67,7 @@ class OwnLoop(Generic[Moving]):
         """The arguments are those of `dqd.illuminate`; None is its usual emitter."""
         cache.enable()
         check_cells(tessellation)
-        emitter = usual() if emitter is None else emitter
+        emitter = usual(tessellation, threshold) if emitter is None else emitter
         check_emitter("emitter", emitter)
         sigma = check_initial_sigma(initial_sigma)
         check_seed(seed)

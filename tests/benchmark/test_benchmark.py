@@ -15,9 +15,11 @@ import dqd
 from dqd.benchmark import run as running
 from dqd.benchmark.entry import Entry
 from dqd.benchmark.function import fields
+from dqd.benchmark.page import _speedups
 from dqd.benchmark.run import Benchmark, run
 from dqd.benchmark.seen import linear, seen
 from dqd.benchmark.standings import suites
+from dqd.benchmark.trials import compiled
 from dqd.benchmark.truss import bracket, truss
 from dqd.cli import app
 from dqd.search.search import Search
@@ -142,7 +144,7 @@ def test_of_several_sigmas_the_best_counts_at_every_point():
     field = fields({"sphere": function})["sphere"]
     own = running.searches("cma-mega-tuned", function, field)[:2]
     empty = running.archive("cma-mega-tuned", function, own[0])
-    task = running.Task(function, field, tuple(own), empty, seeds=2, iterations=2)
+    task = running.Task(function, field, tuple(own), empty, seeds=2, iterations=2, ready=compiled)
     asked = {"suite": "seen", "function": "sphere", "algorithm": "cma-mega-tuned", "n": 6, "seeds": 2, "budget": 72}
     made = running._entry(asked, task, slice(0, 2), scores, scores, [72], 1.0)
     assert made.qd_score.tolist() == [[2.0, 9.0], [4.0, 9.0]]
@@ -154,7 +156,7 @@ def test_an_initial_population_is_part_of_the_budget():
     function = linear("sphere", np.zeros(6))
     search = Search(dqd.map_elites(0.1))
     empty = running.archive("map-elites", function, search)
-    task = running._task(wanted, function, fields({"f": function})["f"], [search], empty)
+    task = running._task(wanted, function, fields({"f": function})["f"], [search], empty, compiled)
     assert task.iterations == 2  # of 36, after 100
 
 
@@ -177,6 +179,7 @@ def test_a_score_that_never_comes_is_no_speedup():
     entries = [entry("targeting", [[1, 2], [1, 2]]), entry("cma-mega", [[5, 9], [5, 9]])]
     (suite,) = suites(entries, [200], None)
     assert suite.speedup("f", "targeting") == 0.0
+    assert _speedups(suite).splitlines()[-1] == "| *median* | < 1.00 | < 1.00 |"
 
 
 def test_tests_are_paired_and_corrected():

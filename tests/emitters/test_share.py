@@ -108,11 +108,16 @@ def test_below_the_offset_a_new_cell_is_worth_the_same_whatever_the_sign_of_obje
 
 def test_a_search_without_an_emitter_takes_the_usual_one(monkeypatch):
     for home in ("runners.task", "own_loop"):
-        monkeypatch.setattr(f"dqd.{home}.usual", share_of_two)
+        monkeypatch.setattr(f"dqd.{home}.usual", lambda cells, threshold: share_of_two())
     assert isinstance(illuminate(emitter=None, iterations=3).search.emitter, Shared)
     assert len(dqd.AskTell(None, GRID, x0=np.zeros(6)).ask_dqd()) == 1
 
 
-def test_the_usual_emitter_chooses_its_sigma():
-    assert isinstance(usual(), Arborescence)
-    assert usual().strategy.sigma is None
+def test_the_usual_emitter_aims_where_it_can_and_has_nothing_to_choose():
+    shared = usual(GRID, None)
+    assert shared.names == ("targeting", "CMA-MEGA")
+    assert shared.all.emitters[1].strategy.sigma is None
+    stretching, annealed = dqd.UnboundedGrid([100, 100]), dqd.Threshold(0.1, 0.0)
+    for alone in (usual(dqd.DNS(2, 100), None), usual(stretching, None), usual(GRID, annealed)):
+        assert isinstance(alone, Arborescence)
+        assert alone.strategy.sigma is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 from dqd.archives import DNS, Threshold
 from dqd.archives.archive import Archive
 from dqd.archives.competition import CellsLike
+from dqd.benchmark import pyribs
 from dqd.benchmark.function import Field, Function
+from dqd.benchmark.trials import Ready, compiled
 from dqd.domains.survey import Ask, lead
 from dqd.emitters import (
     Emitter,
@@ -33,6 +36,7 @@ from dqd.emitters import (
     targeting,
 )
 from dqd.emitters.emitter import threshold_of
+from dqd.loggers.needed import needed
 from dqd.search.scales import Scales
 from dqd.search.search import Search
 from dqd.types import Evaluation
@@ -51,6 +55,14 @@ class Contestant:
     title: str
     emitters: Callable[[], Sequence[Emitter]]
     cells: Callable[[Function], CellsLike] | None = None  # in which it searches, if not in the grid
+    ready: Ready = compiled  # how it is run
+    package: str = ""  # that it needs
+
+    def check(self) -> None:
+        """That its package can be imported."""
+        if self.package:
+            with needed(self.title, self.package):
+                importlib.import_module(self.package)
 
 
 def _stepping() -> list[Emitter]:
@@ -82,6 +94,8 @@ CONTESTANTS: Mapping[str, Contestant] = {
     "dns": Contestant("DNS", lambda: [map_elites_line()], _dominated),
     "gradient-map-elites": Contestant("Gradient MAP-Elites, best of six", _stepping),
     "dns-g": Contestant("DNS-G, best of six", _stepping, _dominated),
+    "pyribs-cma-mae": Contestant("CMA-MAE of pyribs", lambda: [cma_mae(**ONE)], None, pyribs.ready, "ribs"),
+    "pyribs-cma-maega": Contestant("CMA-MAEGA of pyribs", lambda: [cma_maega(**ONE)], None, pyribs.ready, "ribs"),
 }
 
 

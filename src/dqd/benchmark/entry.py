@@ -31,7 +31,7 @@ class Entry:
     batch: int  # evaluations of an iteration,
     jacobians: int  # with so many jacobians
     sigmas: list[float]  # that was chosen; or those of which the best counts
-    seconds: float  # of all that ran side by side, compilation not included
+    seconds: float  # of all seeds, with all that ran beside them, compilation not included
     evaluations: np.ndarray  # (points,)
     qd_score: np.ndarray  # (seeds, points)
     coverage: np.ndarray  # (seeds, points)

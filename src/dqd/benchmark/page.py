@@ -108,13 +108,18 @@ def _speedups(suite: Suite) -> str:
         [function, *(_times(suite, function, column[i]) for column in columns)]
         for i, function in enumerate(suite.functions)
     ]
-    rows.append(["*median*", *(f"{np.median(column):.2f}" for column in columns)])
+    middle = max(suite.functions, key=lambda function: _least(suite, function))
+    rows.append(["*median*", *(_times(suite, middle, float(np.median(column))) for column in columns)])
     return f"### How much sooner\n\n{words}\n\n{_table(header, rows)}"
 
 
 def _times(suite: Suite, function: str, speedup: float) -> str:
-    longest = suite.entries[function, suite.reference].evaluations[-1]
-    return f"{speedup:.2f}" if speedup else f"< {suite.marks[-1] / longest:.2f}"
+    return f"{speedup:.2f}" if speedup else f"< {_least(suite, function):.2f}"
+
+
+def _least(suite: Suite, function: str) -> float:
+    """The smallest that can be told: runs end some time."""
+    return float(suite.marks[-1] / suite.entries[function, suite.reference].evaluations[-1])
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -22,7 +22,7 @@ from dqd.benchmark.contestants import CONTESTANTS, archive, searches, sigmas
 from dqd.benchmark.entry import Entry, read
 from dqd.benchmark.function import Field, Function, fields
 from dqd.benchmark.seen import seen
-from dqd.benchmark.trials import Programs, Task
+from dqd.benchmark.trials import Programs, Ready, Task
 from dqd.benchmark.unseen import unseen
 from dqd.inputs.names import check_known, known
 from dqd.search.search import Search
@@ -48,7 +48,7 @@ class Benchmark:
         for suite in self.suites:
             check_known("suite", suite, SUITES)
         for name in self.algorithms:
-            check_known("algorithm", name, CONTESTANTS)
+            known("algorithm", name, CONTESTANTS).check()
         if not any(self.functions.values()):
             raise ValueError(f"suite: there are no functions in {' and '.join(self.suites)} at present")
         for name in self.only:
@@ -117,7 +117,7 @@ class Turn:
     def run(self, programs: Programs, marks: Sequence[int]) -> list[Entry]:
         program = programs.of(self.task)
         started = time.perf_counter()
-        qd_score, coverage = program.run(self.task)
+        qd_score, coverage = program(self.task)
         seconds = time.perf_counter() - started
         ends = np.cumsum(self.counts)
         return [
@@ -134,25 +134,27 @@ def _turns(
     empty: dict[Any, Archive] = {}
     for algorithm in benchmark.algorithms:
         if there[name, algorithm] is None:
-            own = searches(algorithm, function, field)
-            form = jax.tree.structure((own[0], room := archive(algorithm, function, own[0])))
+            own, ready = searches(algorithm, function, field), CONTESTANTS[algorithm].ready
+            form = ready, jax.tree.structure((own[0], room := archive(algorithm, function, own[0])))
             forms.setdefault(form, []).append((algorithm, own))
             empty[form] = room
     return [
         Turn(
             [_asked(benchmark, suite, name, algorithm) for algorithm, _ in group],
             [len(own) for _, own in group],
-            _task(benchmark, function, field, [search for _, own in group for search in own], empty[form]),
+            _task(benchmark, function, field, [search for _, own in group for search in own], empty[form], form[0]),
         )
         for form, group in forms.items()
     ]
 
 
-def _task(benchmark: Benchmark, function: Function, field: Field, every: Sequence[Search], empty: Archive) -> Task:
+def _task(
+    benchmark: Benchmark, function: Function, field: Field, every: Sequence[Search], empty: Archive, ready: Ready
+) -> Task:
     emitter = every[0].emitter
     batch = emitter.num_points + emitter.batch_size
     iterations = max(1, (benchmark.budget - emitter.initial_population) // batch)
-    return Task(function, field, tuple(every), empty, benchmark.seeds, iterations)
+    return Task(function, field, tuple(every), empty, benchmark.seeds, iterations, ready)
 
 
 def _entry(

@@ -23,6 +23,8 @@ from dqd.runners.compiled import begin, iterate
 from dqd.search.noise import LENGTHS
 from dqd.search.search import Search, SearchState
 
+Found = tuple[np.ndarray, np.ndarray]  # QD-score and coverage, each (searches, seeds, iterations)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -34,6 +36,7 @@ class Task:
     archive: Archive  # empty
     seeds: int
     iterations: int
+    ready: Ready  # how it is run: `compiled`, or in another way
 
     @property
     def length(self) -> int:
@@ -44,7 +47,7 @@ class Task:
     def program(self) -> tuple[Any, ...]:
         """What tasks of one program have in common."""
         form = jax.tree.structure((self.searches[0], self.archive))
-        return self.function.size, self.field.scores, form, len(self.searches), self.seeds, self.length
+        return self.ready, self.function.size, self.field.scores, form, len(self.searches), self.seeds, self.length
 
     def arguments(self) -> tuple[Any, ...]:
         """Those of `begin`, the searches and seeds for every pair of them."""
@@ -54,13 +57,16 @@ class Task:
         return searches, self.archive, x0, jnp.array([seed for _, seed in pairs]), self.field
 
 
+Run = Callable[[Task], Found]
+Ready = Callable[[Task], Run]
+
+
 @dataclass(frozen=True)
 class Program:
     begin: Callable[..., SearchState]
     launch: Callable[..., tuple[SearchState, Standing]]
 
-    def run(self, task: Task) -> tuple[np.ndarray, np.ndarray]:
-        """QD-score and coverage, each (searches, seeds, iterations)."""
+    def run(self, task: Task) -> Found:
         arguments = task.arguments()
         state, archive, rows = self.begin(*arguments), task.archive.reported, []
         for _ in range(-(-task.iterations // task.length)):
@@ -77,24 +83,24 @@ class Programs:
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.pool = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2))
-        self.compiled: dict[tuple[Any, ...], Future[Program]] = {}
+        self.compiled: dict[tuple[Any, ...], Future[Run]] = {}
         for task in tasks:
             if task.program not in self.compiled:
-                self.compiled[task.program] = self.pool.submit(_compiled, task)
+                self.compiled[task.program] = self.pool.submit(task.ready, task)
 
-    def of(self, task: Task) -> Program:
+    def of(self, task: Task) -> Run:
         return self.compiled[task.program].result()
 
     def close(self) -> None:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _compiled(task: Task) -> Program:
+def compiled(task: Task) -> Run:
     arguments = task.arguments()
     start = jax.jit(jax.vmap(begin, in_axes=(0, None, None, 0, None))).lower(*arguments)
     state = jax.eval_shape(jax.vmap(begin, in_axes=(0, None, None, 0, None)), *arguments)
     launch = jax.jit(functools.partial(_launch, task.length), donate_argnums=0)
-    return Program(start.compile(), launch.lower(state, arguments[0], arguments[-1]).compile())
+    return Program(start.compile(), launch.lower(state, arguments[0], arguments[-1]).compile()).run
 
 
 def _launch(length: int, state: SearchState, searches: Search, field: Field) -> tuple[SearchState, Standing]:

@@ -23,7 +23,7 @@ def benchmark(
         str, typer.Option(metavar="A,B,...", help="Names with commas between.")
     ] = "auto,targeting,cma-mega,cma-mega-tuned",
     only: Annotated[str, typer.Option(metavar="F,G,...", help="Some functions of the suites.")] = "",
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds, side by side.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds, side by side where they can be.")] = 10,
     evaluations: Annotated[int, typer.Option(min=1_000, help="Of every run.")] = BEYOND,
     jacobian_cost: Annotated[
         float | None,

@@ -121,7 +121,7 @@ def task_of(
     check_cells(tessellation)
     sigma = check_initial_sigma(given["initial_sigma"])
     layout, flat = Layout.of(given["x0"])
-    emitter = usual() if emitter is None else emitter
+    emitter = usual(tessellation, threshold) if emitter is None else emitter
     wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
     search = Search(emitter, layout.box(given["bounds"], flat), sigma)

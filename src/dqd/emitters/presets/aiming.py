@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dqd.archives.competition import CellsLike
+from dqd.archives.threshold import Threshold
 from dqd.emitters.combine import Combined
 from dqd.emitters.emitter import Emitter
 from dqd.emitters.presets.checks import batch
 from dqd.emitters.presets.evolving import cma_mega
 from dqd.emitters.share import Shared
 from dqd.emitters.targeting import Targeting
+from dqd.tessellations.tessellation import Neighbourhood
 
 
 def targeting(*, batch_size: int = 36) -> Targeting:
@@ -54,6 +57,10 @@ def auto(*, batch_size: int = 36) -> Shared:
     return Shared(both, ("targeting", "CMA-MEGA"))
 
 
-def usual() -> Emitter:
-    """What a search uses unless told otherwise: CMA-MEGA, its sigma chosen."""
-    return cma_mega()
+def usual(cells: CellsLike, threshold: Threshold | None) -> Emitter:
+    """What a search uses unless told otherwise: auto. CMA-MEGA, its sigma chosen, where there is nothing to aim at.
+
+    That is in cells that do not know which others lie beside them, and in archives without any; and with an acceptance
+    threshold, for what lies above it is not what targeting predicts.
+    """
+    return auto() if isinstance(cells, Neighbourhood) and threshold is None else cma_mega()
