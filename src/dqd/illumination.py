@@ -278,6 +278,6 @@ def compile_ahead(
     archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, **kept))
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
-    start_seeds.lower(*arguments).compile()
     for length in {1, grain()}:
-        run_chunk.lower(search, state, domain, length, batched=True, counted=counted(length)).compile()
+        cache.compile_once(run_chunk.lower(search, state, domain, length, batched=True, counted=counted(length)))
+    cache.compile_once(start_seeds.lower(*arguments))  # the same for many algorithms
