@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.competition import CellsLike
@@ -217,7 +218,7 @@ def illuminate(
 
         written = functools.partial(hearing.tell, "on_checkpoint")
         checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain, written))
-        seeding = jnp.asarray(numbers[0] if seeds is None else numbers)
+        seeding = jax.device_put(np.asarray(numbers[0] if seeds is None else numbers, jnp.result_type(int)))
         restored = checkpoints.restore(task.archive, task.x0)
         state, history = restored or (runner.start(task.begun(), task.x0, seeding), History())
         if callbacks:

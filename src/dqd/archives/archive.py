@@ -32,7 +32,7 @@ from dqd.archives.competition import (
 )
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.field_rows import set_rows, shapes_of, unknown, written
-from dqd.archives.memory import check_room
+from dqd.archives.memory import check_room, filled
 from dqd.archives.metrics import Metrics, Standing
 from dqd.archives.movable import Movable
 from dqd.archives.moving import MovingCells
@@ -118,14 +118,14 @@ class Archive(Archived):
 
         return Archive(
             competition=competition,
-            solutions=jnp.zeros((cells, solution_size), dtype),
-            objective=jnp.full(cells, -jnp.inf, dtype),
-            measures=jnp.zeros((cells, measures), dtype),
-            found=jnp.full(cells, -1, jnp.int32),
-            occupied=jnp.zeros(cells, jnp.int32),
-            count=jnp.zeros((), jnp.int32),
+            solutions=filled((cells, solution_size), 0, dtype),
+            objective=filled((cells,), -jnp.inf, dtype),
+            measures=filled((cells, measures), 0, dtype),
+            found=filled((cells,), -1, jnp.int32),
+            occupied=filled((cells,), 0, jnp.int32),
+            count=filled((), 0, jnp.int32),
             total=ExactSum.zero(dtype),
-            best=jnp.array(-jnp.inf, dtype),
+            best=filled((), -jnp.inf, dtype),
             qd_score_offset=float(qd_score_offset),
             fields=unknown(cells, fields, dtype),
             results=None if results is None else Archive.empty(beside(results, measures), solution_size, **kept),
