@@ -29,6 +29,7 @@ from dqd.emitters.scale import scaled
 from dqd.inputs.arguments import check_arguments
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.fields import check_fields
+from dqd.inputs.halves import check_half
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
 from dqd.runners.callbacks import Callbacks
@@ -77,6 +78,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -103,6 +105,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -129,6 +132,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -167,6 +171,9 @@ def illuminate(
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
             what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
+        solutions: "float16" or "bfloat16" keeps elites in half the memory, for archives that would not fit otherwise.
+            What is evaluated is rounded first, by up to 1/2048 or 1/256 of a number, so smaller steps lead nowhere.
+            Elites come out, and stand in files, in the precision of the search.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
             `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.
@@ -202,7 +209,7 @@ def illuminate(
     rounds = place.rounds if isinstance(place, Workers) else 1
     task = task_of(
         *(score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, result_archive),
-        *(qd_score_offset, archive, kept),
+        *(qd_score_offset, archive, kept, check_half(solutions)),
     )
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)

@@ -13,6 +13,7 @@ from jax import Array
 
 from dqd.inputs.arrays import to_numpy
 from dqd.inputs.bounds import Bounds, Box
+from dqd.inputs.halves import inward
 from dqd.types import PyTree, Score
 
 
@@ -57,8 +58,11 @@ class Layout:
             start += size
         return jax.tree.unflatten(self.treedef, leaves)
 
-    def box(self, bounds: Any, x0: Array) -> Box | None:
-        """A user's bounds, each side a number, an array or a pytree like x0, around the flat x0."""
+    def box(self, bounds: Any, x0: Array, kept: Any = None) -> Box | None:
+        """A user's bounds, each side a number, an array or a pytree like x0, around the flat x0.
+
+        `kept` is the type of solutions within the archive, if it is another.
+        """
         if bounds is None:
             return None
         if not isinstance(bounds, Bounds):
@@ -68,7 +72,8 @@ class Layout:
                 raise ValueError(
                     f"bounds: expected a pair (lower, upper), or dqd.Bounds(lower, upper, by=...), got {bounds!r}"
                 ) from None
-        return Box.of(self._broadcast("lower", bounds.lower), self._broadcast("upper", bounds.upper), x0, bounds.by)
+        sides = (self._broadcast("lower", bounds.lower), self._broadcast("upper", bounds.upper))
+        return Box.of(*inward(*sides, kept), x0, bounds.by)
 
     def _broadcast(self, name: str, side: Any) -> Array:
         one = jax.tree_util.treedef_is_leaf(self.treedef)
