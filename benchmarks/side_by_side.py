@@ -163,9 +163,7 @@ def measure(given: argparse.Namespace) -> tuple[dict[str, dict[str, dict[str, st
 def _start(given: argparse.Namespace, switch: str) -> subprocess.Popen[str]:
     own = {"PYTHONPATH": str(HERE.parent / "src"), "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "DQD_NO_CACHE": "1"}
     command = [sys.executable, __file__, "--serve", "--iterations", str(given.iterations)]
-    environment = {name: value for name, value in os.environ.items() if name != "DQD_SIDE_BY_SIDE"} | own
-    environment |= {"DQD_SIDE_BY_SIDE": switch} if switch == "1" else {}
-    pipe = subprocess.PIPE
+    environment, pipe = os.environ | own | {"DQD_SIDE_BY_SIDE": switch}, subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment)
 
 
