@@ -36,6 +36,7 @@ AXES = {
 }
 CHANGED = {"n": {"cells": 1_024}, "cells": {"n": 10}, "seeds": {"n": 100}}  # so that the largest fits into a device
 WORDS = {"n": "numbers in a solution", "batch": "solutions per iteration"}
+NAMES = {"qdax": "QDax"}
 ABLE = {"dqd": list(AXES), "pyribs": ["n", "cells", "batch", "emitters"], "qdax": ["n", "cells", "batch"]}
 MOST = {"pyribs": {}, "qdax": {"cells": 10**6}}  # beyond: minutes, or more memory than there is
 PICTURE = HERE.parent / "docs" / "images" / "scaling.png"
@@ -124,7 +125,7 @@ def _in_a_process(given: argparse.Namespace, lock: Path, who: str, axis: str, va
 
 
 def drawn(results: list[dict]) -> None:
-    """Time above, memory below, one column for each thing that grows; and a table of the times."""
+    """Time above, memory below, one column for each thing that grows; and a table of both."""
     import matplotlib
 
     from dqd.figures.draw import DASHES, LINES, STYLE, Picture, save
@@ -133,23 +134,20 @@ def drawn(results: list[dict]) -> None:
     with matplotlib.rc_context(STYLE):
         figure = Picture(figsize=(11, 4.4), layout="constrained")
         panels = figure.subplots(2, len(AXES), sharex="col", sharey="row")
-        for column, axis in enumerate(AXES):
-            for number, (name, rows) in enumerate(lines.items()):
-                for row, (key, unit) in enumerate((("us", 1e-3), ("memory", 1e-6))):
-                    there = [(one["value"], one[key] * unit) for one in rows if one["axis"] == axis and key in one]
-                    style = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "label": name}
-                    panels[row, column].plot(
-                        *zip(*there, strict=True), marker="o", markersize=2.5, **style
-                    ) if there else 0
-            for panel in panels[:, column]:
+        for panel, axis in zip(panels[1], AXES, strict=True):
+            panel.set_xlabel(WORDS.get(axis, axis))
+        for row, (key, unit, label) in enumerate((("us", 1e-3, "ms per iteration"), ("memory", 1e-6, "memory, MB"))):
+            panels[row, 0].set_ylabel(label)
+            for panel, axis in zip(panels[row], AXES, strict=True):
                 panel.set(xscale="log", yscale="log")
                 panel.grid(alpha=0.25, linewidth=0.5)
-            panels[1, column].set_xlabel(WORDS.get(axis, axis))
-        panels[0, 0].set_ylabel("ms per iteration")
-        panels[1, 0].set_ylabel("memory, MB")
-        figure.legend(
-            *panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(lines), frameon=False
-        )
+                for number, (name, rows) in enumerate(lines.items()):
+                    there = [(one["value"], one[key] * unit) for one in rows if one["axis"] == axis and key in one]
+                    xs, ys = [x for x, _ in there], [y for _, y in there]
+                    style = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "label": name}
+                    panel.plot(xs, ys, marker="o", markersize=2.5, linewidth=1.2, **style)
+        names = panels[0, 0].get_legend_handles_labels()
+        figure.legend(*names, loc="outside upper center", ncols=len(lines), frameon=False)
         save(figure, PICTURE)
     print(table(lines))
 
@@ -159,7 +157,7 @@ def _lines(results: list[dict]) -> dict[str, list[dict]]:
     lines: dict[str, list[dict]] = {}
     for result in results:
         for row in result["rows"]:
-            lines.setdefault(f"{row['who']}, {row.get('on', 'CPU')}", []).append(row)
+            lines.setdefault(f"{NAMES.get(row['who'], row['who'])}, {row.get('on', 'CPU')}", []).append(row)
     return lines
 
 

@@ -45,8 +45,8 @@ def measure(
     least = 10 if grain() == 1 else grain()
     compile_seconds = run(2 * least).compile_seconds
     with alone or contextlib.nullcontext():
-        guess = run(2 * least).seconds / (2 * least)
-        short = max(least, min(2_000, int(0.2 / guess)) // least * least)
+        guess = max((run(11 * least).seconds - run(least).seconds) / (10 * least), 1e-6)
+        short = max(least, min(20_000, int(0.1 / guess)) // least * least)
         long, begin = (min(run(times * short).seconds for _ in range(3)) for times in (5, 1))
     slope = (long - begin) / (4 * short)
     evaluations = batch * emitters * seeds / slope
