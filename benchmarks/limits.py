@@ -7,6 +7,7 @@ the start does not count. Compilation is that of the first run, with nothing kep
 """
 
 import argparse
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 
 import dqd
 from device import describe_device, source_digest, today
+from dqd.runners.compiled import grain
 
 CELLS = (10**4, 10**6, 10**7)
 BATCHES = (36, 1_024, 4_096, 16_384, 32_768)
@@ -22,20 +24,32 @@ EMITTERS = (16, 128, 1_024)
 SIZES = (10**5, 10**6)
 
 
-def measure(n: int, cells: int, batch: int = 36, emitters: int = 1) -> dict[str, float]:
+def measure(
+    n: int,
+    cells: int,
+    batch: int = 36,
+    emitters: int = 1,
+    seeds: int = 1,
+    alone: contextlib.AbstractContextManager | None = None,
+) -> dict[str, float]:
+    """`alone` is held while it is timed, and not while it is compiled."""
     domain = dqd.LinearProjection("sphere", n)
     emitter = dqd.cma_mega(10.0, batch_size=batch)
     emitter = emitter if emitters == 1 else dqd.replicate(emitter, emitters)
 
-    def run(iterations: int) -> dqd.Result:
-        grid = domain.grid(round(math.sqrt(cells)))
-        return dqd.illuminate(domain, emitter, grid, x0=jnp.zeros(n), iterations=iterations, progress=False)
+    options = {"x0": jnp.zeros(n), "progress": False} | ({"seeds": range(seeds)} if seeds > 1 else {})
 
-    compile_seconds = run(250).compile_seconds
-    guess = run(500).seconds / 500
-    short = max(250, min(2_000, int(0.2 / guess) // 250 * 250))
-    slope = min((run(5 * short).seconds - run(short).seconds) / (4 * short) for _ in range(2))
-    evaluations = batch * emitters / slope
+    def run(iterations: int) -> dqd.Result | dqd.Results:
+        return dqd.illuminate(domain, emitter, domain.grid(round(math.sqrt(cells))), iterations=iterations, **options)
+
+    least = 10 if grain() == 1 else grain()
+    compile_seconds = run(2 * least).compile_seconds
+    with alone or contextlib.nullcontext():
+        guess = max((run(11 * least).seconds - run(least).seconds) / (10 * least), 1e-6)
+        short = max(least, min(20_000, int(0.1 / guess)) // least * least)
+        long, begin = (min(run(times * short).seconds for _ in range(3)) for times in (5, 1))
+    slope = (long - begin) / (4 * short)
+    evaluations = batch * emitters * seeds / slope
     return {"us": 1e6 * slope, "compile_seconds": compile_seconds, "evaluations_per_second": evaluations}
 
 

@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.archives.competition import CellsLike
@@ -28,6 +29,7 @@ from dqd.emitters.scale import scaled
 from dqd.inputs.arguments import check_arguments
 from dqd.inputs.evaluator import Evaluator
 from dqd.inputs.fields import check_fields
+from dqd.inputs.halves import check_half
 from dqd.inputs.layout import Layout
 from dqd.result import Result, Results
 from dqd.runners.callbacks import Callbacks
@@ -76,6 +78,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -102,6 +105,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -128,6 +132,7 @@ def illuminate(
     result_archive: Tessellation | None = None,
     qd_score_offset: float = 0.0,
     fields: Mapping[str, tuple[int, ...]] | None = None,
+    solutions: str | None = None,
     where: Where | None = None,
     out: str | os.PathLike[str] | Folder | None = None,
     until: Until | None = None,
@@ -167,6 +172,9 @@ def illuminate(
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
             what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
+        solutions: "float16" or "bfloat16" keeps elites in half the memory, for archives that would not fit otherwise.
+            What is evaluated is rounded first, by up to 1/2048 or 1/256 of a number, so smaller steps lead nowhere.
+            Elites come out, and stand in files, in the precision of the search.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
             `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.
@@ -202,7 +210,7 @@ def illuminate(
     rounds = place.rounds if isinstance(place, Workers) else 1
     task = task_of(
         *(score, emitter, rounds, tessellation, x0, bounds, initial_sigma, threshold, result_archive),
-        *(qd_score_offset, archive, kept),
+        *(qd_score_offset, archive, kept, check_half(solutions)),
     )
     numbers = [0 if seed is None else int(seed)] if seeds is None else [int(number) for number in seeds]
     folder, clock, hearing = Folder.of(out), CompileClock(), Callbacks(callbacks)
@@ -218,7 +226,7 @@ def illuminate(
 
         written = functools.partial(hearing.tell, "on_checkpoint")
         checkpoints = stack.enter_context(recording(folder, asked, clock, task.search, runner.grain, written))
-        seeding = jnp.asarray(numbers[0] if seeds is None else numbers)
+        seeding = jax.device_put(np.asarray(numbers[0] if seeds is None else numbers, jnp.result_type(int)))
         restored = checkpoints.restore(task.archive, task.x0)
         state, history = restored or (runner.start(task.begun(), task.x0, seeding), History())
         if callbacks:
@@ -279,6 +287,6 @@ def compile_ahead(
     archive = jax.eval_shape(lambda: Archive.empty(tessellation, flat.size, **kept))
     arguments = (search, archive, flat, jnp.asarray(seeds), domain)
     state = jax.eval_shape(start_seeds, *arguments)
-    start_seeds.lower(*arguments).compile()
     for length in {1, grain()}:
-        run_chunk.lower(search, state, domain, length, batched=True, counted=counted(length)).compile()
+        cache.compile_once(run_chunk.lower(search, state, domain, length, batched=True, counted=counted(length)))
+    cache.compile_once(start_seeds.lower(*arguments))  # the same for many algorithms

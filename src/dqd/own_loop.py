@@ -22,6 +22,7 @@ from dqd.inputs.arguments import check_initial_sigma, check_seed
 from dqd.inputs.arrays import expected_shapes, extras
 from dqd.inputs.bounds import numpy_sides
 from dqd.inputs.fields import check_fields, flat, nested
+from dqd.inputs.halves import check_half
 from dqd.inputs.layout import Layout
 from dqd.interop.torch_arrays import copied, spoken, to_torch
 from dqd.result import Result
@@ -62,6 +63,7 @@ class OwnLoop(Generic[Moving]):
         result_archive: Tessellation | None = None,
         qd_score_offset: float = 0.0,
         fields: Mapping[str, tuple[int, ...]] | None = None,
+        solutions: str | None = None,
         out: str | os.PathLike[str] | Folder | None = None,
     ) -> None:
         """The arguments are those of `dqd.illuminate`; None is its usual emitter."""
@@ -73,7 +75,8 @@ class OwnLoop(Generic[Moving]):
         check_seed(seed)
         self._layout, flat = Layout.of(x0)
         self._device = spoken(jax.tree.leaves(x0))
-        search = Search(emitter, self._layout.box(bounds, flat), sigma)
+        kept = check_half(solutions)
+        search = Search(emitter, self._layout.box(bounds, flat, kept), sigma)
         self._seed = int(seed)
         self._size, self._dtype, self._k = flat.size, np.dtype(flat.dtype), tessellation.num_measures
         empty = Archive.empty(
@@ -84,6 +87,7 @@ class OwnLoop(Generic[Moving]):
             dtype=flat.dtype,
             fields=check_fields(fields or {}),
             results=result_archive,
+            kept=kept,
         )
         self._x0, self._fields = flat, empty.field_shapes
         self._beginning = Beginning.of(archive, empty, numpy_sides(search.bounds))

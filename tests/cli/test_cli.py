@@ -335,6 +335,17 @@ def test_archives_without_cells_or_with_moving_ones_are_measured_in_the_grid_of_
     assert (again["iterations"], again["cells"]) == (21, kind)
 
 
+def test_a_run_may_keep_elites_in_half_the_memory_and_resume_knows_it(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_json(*CMA_MEGA, "--solutions", "float16", "--out", str(out))
+    assert json.loads((out / "config.json").read_text())["solutions"] == "float16"
+    found = json.loads(call("resume", out, "--iterations", 22, "--json", "--quiet").stdout.splitlines()[-1])
+    assert (found["iterations"], found["solutions"]) == (22, "float16")
+    solutions = dqd.load(out).solutions
+    np.testing.assert_array_equal(solutions, solutions.astype(np.float16).astype(np.float32))
+    assert "float8" in call(*CMA_MEGA, "--solutions", "float8", code=2).output
+
+
 def test_problems_with_many_measures_have_cells_around_centroids_and_resume_knows_them(tmp_path, monkeypatch):
     monkeypatch.setattr(presets, "CELLS", 30)
     many = ["run", "--domain", "lp-rastrigin-k4", "--n", 20, "--iterations", 2, "--json", "-q"]

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dqd.strategies.decomposition import Decomposition
 from dqd.strategies.roots import _steps, by_eigenvectors, by_products
 
 products, eigenvectors = jax.jit(by_products), jax.jit(by_eigenvectors)
@@ -58,6 +59,33 @@ def test_a_condition_beyond_the_precision_is_told_and_nothing_grows_without_boun
 
 def test_a_covariance_that_is_not_finite_is_not_called_resolved():
     assert products(jnp.full((30, 30), jnp.nan)).smallest == 0
+
+
+@pytest.mark.parametrize("condition", [1.0, 1.01, 10.0, 1e3])
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_bound_of_the_eigenvalues_spares_steps_and_no_digits(condition, share):
+    covariance, root, inverse = known(100, condition)
+    roots = products(jnp.asarray(covariance, jnp.float32), share)
+    given = np.finfo(np.float32).eps * condition
+    assert off(roots.root, root) < 3e-5
+    assert off(roots.inverse, inverse) < 5e-6 + 20 * given
+    assert share <= roots.smallest <= 1.0001
+
+
+def test_a_bound_that_is_wrong_does_not_pass_for_resolved():
+    covariance, *_ = known(100, 1e6)
+    assert products(jnp.asarray(covariance / 1e6, jnp.float32), 0.9).smallest == 0
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.99])
+def test_after_a_merge_no_eigenvalue_lies_below_what_decay_left(decay):
+    covariance, *_ = known(30, 50.0)
+    old = Decomposition(
+        jnp.asarray(covariance, jnp.float32), products(jnp.asarray(covariance, jnp.float32)), jnp.array(False)
+    )
+    rows = jnp.asarray(np.random.default_rng(1).normal(size=(7, 30)), jnp.float32)
+    merged = old.merged(jnp.asarray(decay), rows, jnp.full(7, 0.1))
+    assert np.linalg.eigvalsh(np.asarray(merged, float))[0] >= decay * old.roots.smallest
 
 
 def test_it_takes_13_steps_in_float32_and_25_in_float64():

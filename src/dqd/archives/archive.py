@@ -32,7 +32,7 @@ from dqd.archives.competition import (
 )
 from dqd.archives.exact_sum import ExactSum
 from dqd.archives.field_rows import set_rows, shapes_of, unknown, written
-from dqd.archives.memory import check_room
+from dqd.archives.memory import check_room, filled
 from dqd.archives.metrics import Metrics, Standing
 from dqd.archives.movable import Movable
 from dqd.archives.moving import MovingCells
@@ -101,34 +101,37 @@ class Archive(Archived):
         dtype: jnp.dtype | None = None,
         fields: Shapes | None = None,
         results: CellsLike | None = None,
+        kept: jnp.dtype | None = None,
     ) -> Archive:
         """An archive without elites: in the cells of a tessellation, or in a competition that has none.
 
-        `results` are the cells of one beside it, in which everything is stored too, by the rule of MAP-Elites.
+        `results` are the cells of one beside it, in which everything is stored too, by the rule of MAP-Elites. `kept`
+        is the type of solutions within the archive, if it is another than `dtype`.
         """
         if not math.isfinite(qd_score_offset):
             raise ValueError(f"qd_score_offset: expected a finite number, got {qd_score_offset}")
         check_cells(tessellation)
-        dtype = jnp.zeros(0).dtype if dtype is None else dtype
+        dtype = jnp.result_type(float) if dtype is None else dtype
+        within = dtype if kept is None else kept
         described = _competition(tessellation)
         cells, measures = described.num_cells, described.num_measures
-        check_room(cells, solution_size, dtype)
+        check_room(cells, solution_size, within)
         competition = described.begun(threshold, dtype)
-        kept: Any = {"qd_score_offset": qd_score_offset, "dtype": dtype, "fields": fields}
+        shared: Any = {"qd_score_offset": qd_score_offset, "dtype": dtype, "fields": fields, "kept": kept}
 
         return Archive(
             competition=competition,
-            solutions=jnp.zeros((cells, solution_size), dtype),
-            objective=jnp.full(cells, -jnp.inf, dtype),
-            measures=jnp.zeros((cells, measures), dtype),
-            found=jnp.full(cells, -1, jnp.int32),
-            occupied=jnp.zeros(cells, jnp.int32),
-            count=jnp.zeros((), jnp.int32),
+            solutions=filled((cells, solution_size), 0, within),
+            objective=filled((cells,), -jnp.inf, dtype),
+            measures=filled((cells, measures), 0, dtype),
+            found=filled((cells,), -1, jnp.int32),
+            occupied=filled((cells,), 0, jnp.int32),
+            count=filled((), 0, jnp.int32),
             total=ExactSum.zero(dtype),
-            best=jnp.array(-jnp.inf, dtype),
+            best=filled((), -jnp.inf, dtype),
             qd_score_offset=float(qd_score_offset),
             fields=unknown(cells, fields, dtype),
-            results=None if results is None else Archive.empty(beside(results, measures), solution_size, **kept),
+            results=None if results is None else Archive.empty(beside(results, measures), solution_size, **shared),
         )
 
     @staticmethod
@@ -164,9 +167,14 @@ class Archive(Archived):
     def emptied(self, fields: Shapes | None = None) -> Archive:
         """The same without elites and thresholds, with other fields, in arrays of its own."""
         described = self.competition.tessellation if isinstance(self.competition, Cells) else self.competition
-        size, dtype = self.solutions.shape[1], self.solutions.dtype
-        kept: Any = {"qd_score_offset": self.qd_score_offset, "dtype": dtype, "fields": fields}
-        return Archive.empty(jax.tree.map(jnp.array, described), size, **kept)
+        size, kept = self.solutions.shape[1], self.solutions.dtype
+        shared: Any = {"qd_score_offset": self.qd_score_offset, "dtype": self.dtype, "fields": fields, "kept": kept}
+        return Archive.empty(jax.tree.map(jnp.array, described), size, **shared)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of all real numbers that come out; solutions may be kept in a shorter one."""
+        return self.objective.dtype
 
     @property
     def reported(self) -> Archive:
@@ -285,14 +293,14 @@ class Archive(Archived):
 
     def elite(self, row: Array) -> Array:
         """The solutions of some rows, (...,) -> (..., n), in the coordinates of whoever is shown the archive."""
-        solutions = once(self.solutions[row])
+        solutions = once(self.solutions[row]).astype(self.dtype)
         return solutions if self.seen is None else self.seen.outward(solutions)
 
     def sample(self, key: Array, size: int) -> Array:
         """Solutions of `size` elites drawn uniformly, with replacement: (size, n)."""
         if not isinstance(self.count, jax.core.Tracer) and int(self.count) == 0:
             raise ValueError("sample: the archive is empty; add solutions first")
-        return self.pick(jax.random.uniform(key, (size,)), self.solutions[0])
+        return self.pick(jax.random.uniform(key, (size,)), self.solutions[0].astype(self.dtype))
 
     @property
     def elites(self) -> Elites:
@@ -312,7 +320,7 @@ class Archive(Archived):
         """The solution of the elite with the best objective."""
         if not len(self):
             raise KeyError("the archive is empty")
-        return np.asarray(self.solutions[int(jnp.argmax(self.objective))])
+        return np.asarray(self.solutions[int(jnp.argmax(self.objective))]).astype(self.dtype)
 
     def to_numpy(self, solutions: bool = True) -> SavedArchive:
         """The elites and the grid as NumPy arrays, as `dqd.load` reads them from disk."""
@@ -326,7 +334,7 @@ class Archive(Archived):
             placed["cell"],
             rows(self.objective),
             placed["measures"],
-            rows(self.solutions) if solutions else None,
+            rows(self.solutions).astype(self.dtype) if solutions else None,
             rows(self.found),
             kinds.from_arrays(self.competition.placing(self).arrays() | placed),
             float(self.qd_score_offset),
@@ -353,7 +361,7 @@ class Archive(Archived):
 
         solutions, objective, measures, found = map(rows, (self.solutions, self.objective, self.measures, self.found))
         fields = {name: rows(values) for name, values in (self.fields or {}).items()}
-        return Elites(cells, occupied, solutions, objective, measures, found, fields)
+        return Elites(cells, occupied, solutions.astype(self.dtype), objective, measures, found, fields)
 
     def __len__(self) -> int:
         return int(self.count)

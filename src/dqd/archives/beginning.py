@@ -13,6 +13,7 @@ import numpy as np
 
 from dqd.archives.archive import Archive
 from dqd.inputs.arrays import filled, numbers
+from dqd.inputs.halves import at_walls
 from dqd.saved.load import load
 from dqd.types import Evaluation
 
@@ -43,7 +44,8 @@ class Beginning:
                 raise ValueError(f"archive: {name}: expected {expected}, as this search has it, got {array.shape}")
             if not np.isfinite(array).all():
                 raise ValueError(f"archive: {name}: expected finite numbers, got NaN or infinity")
-        exact = {name: np.ascontiguousarray(array, like.solutions.dtype) for name, array in arrays.items()}
+        exact = {name: np.ascontiguousarray(array, like.dtype) for name, array in arrays.items()}
+        exact["solutions"] = at_walls(exact["solutions"], bounds, like.solutions.dtype)
         _check_bounds(exact["solutions"], bounds)
         told = {name: np.asarray(values) for name, values in getattr(elites, "fields", {}).items()}
         shapes = {name: (count, *shape) for name, shape in like.field_shapes.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -32,7 +33,7 @@ class ExactSum:
 
     @staticmethod
     def zero(dtype: jnp.dtype) -> ExactSum:
-        return ExactSum(jnp.zeros(_length(dtype), jnp.int32), jnp.dtype(dtype))
+        return ExactSum(jax.device_put(np.zeros(_length(dtype), np.int32)), jnp.dtype(dtype))
 
     @staticmethod
     def of(number: Any, dtype: jnp.dtype) -> ExactSum:

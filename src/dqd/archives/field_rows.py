@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -33,4 +34,7 @@ def written(
 
 def set_rows(field: Array, row: Array | np.ndarray, values: Array | np.ndarray) -> Array:
     # Rows are unique apart from the sentinel, which is out of range and dropped.
+    if len(row) == 1 and jax.default_backend() != "cpu":
+        # One alone a GPU would read, change and write in two kernels: beside one that is dropped it is one.
+        row, values = jnp.append(row, len(field)), jnp.broadcast_to(values, (2, *values.shape[1:]))
     return field.at[row].set(values.astype(field.dtype), mode="drop")

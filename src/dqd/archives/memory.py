@@ -1,11 +1,23 @@
-"""Whether an archive fits into the device's memory, asked before it is made."""
+"""The memory of an archive: whether it fits into the device, asked before it is made, and arrays to begin with."""
 
 from __future__ import annotations
 
+import math
 import os
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+FROM_HOST = 2**26  # bytes; to hand over as much takes less time than to compile a program that fills it
+
+
+def filled(shape: tuple[int, ...], value: float, dtype: jnp.dtype) -> Array:
+    """An array of one number. Unless it is large it comes from the host, for which nothing is compiled."""
+    if math.prod(shape) * jnp.dtype(dtype).itemsize > FROM_HOST:
+        return jnp.full(shape, value, dtype)
+    return jax.device_put(np.full(shape, value, dtype))
 
 
 def check_room(cells: int, solution_size: int, dtype: jnp.dtype) -> None:

@@ -57,6 +57,9 @@ def run(
         Path | None, typer.Option(help="Begin with the elites of a run's folder, or of an exported file.")
     ] = None,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
+    solutions: Annotated[
+        str | None, typer.Option(metavar="float16|bfloat16", help="Keep elites in half the memory.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting; sigma=auto chooses it."),
@@ -87,13 +90,16 @@ def run(
     quiet: options.Quiet = False,
 ) -> None:
     given = options.given(locals())
+    from dqd.inputs.halves import check_half  # loads JAX
+
     with explained(USAGE), precision(x64):
         overrides = dict(_assignment(text) for text in set_ or ())
         settings = presets.settings(domain, algorithm) | overrides
         emitter = presets.preset(domain, algorithm, **overrides)
         problem = presets.make_problem(domain, n, resolution, **options.builder_options(given))
         grid = cast("Grid", problem.grid)
-        kept = cells_by_name.archive(domain, grid, cells)
+        check_half(solutions)
+        kept = {**cells_by_name.archive(domain, grid, cells), "solutions": solutions}
     if domain in latent.LATENT and out is None:
         out = _free_folder(domain)
     from dqd.storage.settings import finite  # loads NumPy
@@ -104,6 +110,7 @@ def run(
         "n": problem.x0.size,
         **({"resolution": grid.shape[0]} if hasattr(grid, "shape") else {}),  # not around centroids
         **({"cells": cells} if cells else {}),
+        **({"solutions": solutions} if solutions else {}),
         **({"options": given} if given else {}),
     }
     command = {**about, "x64": x64, "set": overrides}
@@ -165,7 +172,7 @@ def resume(
 
 
 COMMAND: dict[str, type] = {"domain": str, "algorithm": str, "n": int, "x64": bool}
-NOT_ALWAYS: dict[str, type] = {"resolution": int, "cells": str}
+NOT_ALWAYS: dict[str, type] = {"resolution": int, "cells": str, "solutions": str}
 
 
 def _begun(folder: Path, config: dict[str, Any]) -> dict[str, Any]:

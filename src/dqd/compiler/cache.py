@@ -7,7 +7,11 @@ import hashlib
 import os
 import platform
 import re
+import threading
 from pathlib import Path
+from typing import Any
+
+_compiling: dict[str, threading.Lock] = {}
 
 
 def enable() -> None:
@@ -21,6 +25,13 @@ def enable() -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)  # a search has many small ones
+
+
+def compile_once(lowered: Any) -> None:
+    """Compile what `jit(...).lower` returned, into the cache. Of threads with the same program, one compiles it."""
+    name = hashlib.sha256(lowered.as_text().encode()).hexdigest()
+    with _compiling.setdefault(name, threading.Lock()):
+        lowered.compile()
 
 
 def _processor() -> str:

@@ -32,10 +32,10 @@ def side_by_side() -> dict[str, str] | None:
 
     By default a GPU begins a kernel when the one before has ended, whether or not it reads what that one wrote. Its
     kernels are short, so that waiting is a third of an iteration. Loops are within its graphs, too, so that the host
-    need not be asked whether to go on. On when DQD_SIDE_BY_SIDE is set: that no bit depends on it is not shown yet.
+    need not be asked whether to go on. DQD_SIDE_BY_SIDE=1 switches it on: that no bit depends on it is not shown yet.
     """
     options = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT", "xla_gpu_enable_command_buffer": GRAPHS}
-    return _known("gpu", options) if os.environ.get("DQD_SIDE_BY_SIDE") else None
+    return _known("gpu", options) if os.environ.get("DQD_SIDE_BY_SIDE", "0") == "1" else None
 
 
 def _known(platform: str, options: dict[str, str]) -> dict[str, str] | None:

@@ -93,7 +93,7 @@ def judged_by(
     fields: Shapes | None = None,
 ) -> Archive:
     """The same by whatever evaluates solutions (b, n), at most `rows` of them at once."""
-    elites, dtype = archive.elites, archive.solutions.dtype
+    elites, dtype = archive.elites, archive.dtype
     judged = archive.emptied(fields)
     for start in range(0, len(elites), rows):
         piece = slice(start, start + rows)

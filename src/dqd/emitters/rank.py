@@ -20,7 +20,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.archives.rivals import few
 from dqd.emitters.ranges import extent
-from dqd.types import AddResult, how_many
+from dqd.types import AddResult
 
 Ranking = Literal["improvement", "imp", "2imp", "obj", "2obj", "rd", "2rd"]
 APART = 2**31  # what splitting a key gives is folding in 0, 1, ...: this is none of them
@@ -89,13 +89,13 @@ def _ranks(status: Array, value: Array) -> Array:
 def counted(status: Array, value: Array) -> Array:
     """Ranks as the number of those that stand above: quickest for tens of candidates."""
     numbers = jnp.arange(status.size)
-    higher_status = status[:, None] > status[None, :]  # [j, i]: j stands above i
-    same_status = status[:, None] == status[None, :]
-    higher_value = value[:, None] > value[None, :]
-    same_value = value[:, None] == value[None, :]
-    later = numbers[:, None] > numbers[None, :]  # of equals the later one, as in the authors' code
+    higher_status = status[None, :] > status[:, None]  # [i, j]: j stands above i
+    same_status = status[None, :] == status[:, None]
+    higher_value = value[None, :] > value[:, None]
+    same_value = value[None, :] == value[:, None]
+    later = numbers[None, :] > numbers[:, None]  # of equals the later one, as in the authors' code
     above = higher_status | (same_status & (higher_value | (same_value & later)))
-    return how_many(above)
+    return jnp.sum(above, axis=1, dtype=jnp.int32)
 
 
 def sorted_out(status: Array, value: Array) -> Array:

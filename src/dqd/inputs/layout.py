@@ -13,6 +13,7 @@ from jax import Array
 
 from dqd.inputs.arrays import to_numpy
 from dqd.inputs.bounds import Bounds, Box
+from dqd.inputs.halves import inward
 from dqd.types import PyTree, Score
 
 
@@ -34,13 +35,13 @@ class Layout:
             raise ValueError("x0: expected an array or a pytree of arrays, got nothing")
         arrays = [_number_array("x0", leaf) for leaf in leaves]
         dtypes = [array.dtype for array in arrays]  # of arrays themselves, weakly typed ones would lose theirs
-        dtype = jnp.result_type(jnp.float32, *dtypes) if _all_float(arrays) else jnp.zeros(0).dtype
-        flat = jnp.concatenate([jnp.asarray(array, dtype).reshape(-1) for array in arrays])
+        dtype = jnp.result_type(jnp.float32, *dtypes) if _all_float(arrays) else jnp.result_type(float)
+        flat = np.concatenate([np.asarray(array, dtype).reshape(-1) for array in arrays])  # nothing need be compiled
         if flat.size == 0:
             raise ValueError("x0: a solution needs at least one number")
-        if not np.isfinite(np.asarray(flat)).all():
+        if not np.isfinite(flat).all():
             raise ValueError("x0: expected finite numbers, got NaN or infinity")
-        return Layout(treedef, tuple(array.shape for array in arrays), dtype), flat
+        return Layout(treedef, tuple(array.shape for array in arrays), dtype), jax.device_put(flat)
 
     @property
     def is_flat(self) -> bool:
@@ -57,8 +58,11 @@ class Layout:
             start += size
         return jax.tree.unflatten(self.treedef, leaves)
 
-    def box(self, bounds: Any, x0: Array) -> Box | None:
-        """A user's bounds, each side a number, an array or a pytree like x0, around the flat x0."""
+    def box(self, bounds: Any, x0: Array, kept: Any = None) -> Box | None:
+        """A user's bounds, each side a number, an array or a pytree like x0, around the flat x0.
+
+        `kept` is the type of solutions within the archive, if it is another.
+        """
         if bounds is None:
             return None
         if not isinstance(bounds, Bounds):
@@ -68,7 +72,8 @@ class Layout:
                 raise ValueError(
                     f"bounds: expected a pair (lower, upper), or dqd.Bounds(lower, upper, by=...), got {bounds!r}"
                 ) from None
-        return Box.of(self._broadcast("lower", bounds.lower), self._broadcast("upper", bounds.upper), x0, bounds.by)
+        sides = (self._broadcast("lower", bounds.lower), self._broadcast("upper", bounds.upper))
+        return Box.of(*inward(*sides, kept), x0, bounds.by)
 
     def _broadcast(self, name: str, side: Any) -> Array:
         one = jax.tree_util.treedef_is_leaf(self.treedef)
@@ -81,14 +86,13 @@ class Layout:
                 f"bounds: {name}: expected a number or the structure of x0, {self.treedef}, got {got}; "
                 "where there is no bound, give infinity"
             )
-        return jnp.concatenate(
-            [self._spread(name, leaf, shape) for leaf, shape in zip(leaves, self.shapes, strict=True)]
-        )
+        spread = [self._spread(name, leaf, shape) for leaf, shape in zip(leaves, self.shapes, strict=True)]
+        return jax.device_put(np.concatenate(spread))
 
-    def _spread(self, name: str, leaf: Any, shape: tuple[int, ...]) -> Array:
-        array = jnp.asarray(_number_array(f"bounds: {name}", leaf), self.dtype)
+    def _spread(self, name: str, leaf: Any, shape: tuple[int, ...]) -> np.ndarray:
+        array = np.asarray(_number_array(f"bounds: {name}", leaf), self.dtype)
         try:
-            return jnp.broadcast_to(array, shape).reshape(-1)
+            return np.broadcast_to(array, shape).reshape(-1)
         except ValueError:
             raise ValueError(
                 f"bounds: {name}: expected a number or the shape of x0, {shape}, got {array.shape}"

@@ -18,6 +18,7 @@ from dqd.paper import trials
 from dqd.paper.layout import trial_folder
 from dqd.paper.suites import Entry
 
+SLOWEST = ("cma-me", "cma-mae")  # they decompose n x n matrices: others are compiled while these run
 SHARED_SECONDS = 60.0  # NFS remembers for so long, by default, that a file was not there
 
 
@@ -74,7 +75,8 @@ def run_on_device(folder: Path, tasks: list[tuple[Entry, int]], jobs: int | None
         entries.setdefault(entry.id, (entry, []))[1].append(trial)
     threads = jobs or max(1, (os.cpu_count() or 1) // 2)  # XLA has its own besides, and entries run meanwhile
     with ThreadPoolExecutor(threads) as compilers, ThreadPoolExecutor(1) as writer:
-        compiled = {compilers.submit(trials.compile_entry, *entry): entry for entry in entries.values()}
+        ordered = sorted(entries.values(), key=lambda entry: entry[0].algorithm not in SLOWEST)
+        compiled = {compilers.submit(trials.compile_entry, *entry): entry for entry in ordered}
         written: list[Future[None]] = []
         try:
             for future in as_completed(compiled):

@@ -22,6 +22,7 @@ from jax import Array
 from dqd.archives.archive import Archive
 from dqd.console import saying
 from dqd.inputs.fields import FIELD
+from dqd.inputs.halves import HALVES
 from dqd.runners.progress import CompileClock
 from dqd.runners.snapshot import ROWS, SETTINGS, Snapshot, Snapshots, thinned
 from dqd.safe import UnreadableError
@@ -253,7 +254,8 @@ def _shapes(search: Search, empty: Archive, x0: Array, seeds: list[int] | None) 
 def to_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Every leaf under its path; keys of random numbers as their data."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {_name(path): np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for path, leaf in leaves}
+    found = {_name(path): np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for path, leaf in leaves}
+    return {name: array.astype(np.float32) if _is_half(array) else array for name, array in found.items()}
 
 
 def from_arrays(shapes: Any, arrays: Mapping[str, np.ndarray]) -> PyTree:
@@ -272,6 +274,7 @@ def from_arrays(shapes: Any, arrays: Mapping[str, np.ndarray]) -> PyTree:
 
 
 def _leaf(name: str, array: np.ndarray, like: jax.ShapeDtypeStruct) -> Array:
+    array = array.astype(like.dtype) if _is_half(like) and array.dtype == np.float32 else array
     value = jax.random.wrap_key_data(jnp.array(array)) if _is_key(like) else jnp.array(array)  # a copy: to be donated
     if like.weak_type and value.dtype == like.dtype:  # a Python number once; it must not widen what it meets
         value = jnp.stack([jnp.asarray(number) for number in array.reshape(-1).tolist()]).reshape(array.shape)
@@ -289,9 +292,10 @@ def _filled(empty: Archive, elites: Mapping[str, np.ndarray]) -> dict[str, np.nd
     for leaf, name in _cells_of(empty).items():
         cells = np.array(own[name] if name in own else getattr(empty.reported, name))
         rows = elites[name]
-        fits = rows.shape == (len(cell), *cells.shape[1:]) and rows.dtype == cells.dtype
+        dtype = empty.dtype if name == "solutions" else cells.dtype
+        fits = rows.shape == (len(cell), *cells.shape[1:]) and rows.dtype == dtype
         if not fits or np.any((cell < 0) | (cell >= len(cells))):
-            raise ValueError(f"the checkpoint does not fit: {name}: expected rows of {cells.dtype} {cells.shape}")
+            raise ValueError(f"the checkpoint does not fit: {name}: expected rows of {dtype} {cells.shape}")
         cells[cell] = rows
         filled[leaf] = cells
     return filled
@@ -302,6 +306,11 @@ def _cells_of(archive: Archive) -> dict[str, str]:
     place = "archive" if archive.results is None else "archive/results"
     names = {name: name for name in CELLS} | {f"fields/{name}": FIELD + name for name in archive.fields or {}}
     return {f"{place}/{there}": name for there, name in names.items()}
+
+
+def _is_half(leaf: Any) -> bool:
+    """Files hold numbers of 32 bits instead: NumPy alone does not know all of 16."""
+    return str(leaf.dtype) in HALVES
 
 
 def _is_key(leaf: Any) -> bool:

@@ -58,9 +58,9 @@ def grain() -> int:
     return 1 if jax.devices()[0].platform == "cpu" or side_by_side() else LONGEST
 
 
-def counted(length: int) -> int:
-    """The length, where it is part of the program; else 0."""
-    return length if length == grain() > 1 else 0
+def counted(length: int, longest: int | None = None) -> int:
+    """The length, where it is part of the program, as that of the longest launches is; else 0."""
+    return length if length == (longest or grain()) > 1 else 0
 
 
 def iterate(

@@ -23,7 +23,7 @@ from dqd.archives.metrics import Standing
 from dqd.domains.domain import Domain
 from dqd.emitters.combine import Replicated
 from dqd.inputs.arrays import filled
-from dqd.runners.compiled import begin, begin_seeds, counted, grain, iterate
+from dqd.runners.compiled import LONGEST, begin, begin_seeds, counted, iterate
 from dqd.search.search import Search, SearchState, Tally
 from dqd.types import AddResult, Bounds, Evaluation, Points, Proposal, PyTree, pytree, replace, static
 
@@ -49,12 +49,13 @@ class Sharded:
         return _start(self.search, archive, x0, seed, self.domain, mesh=self.mesh, batched=self.batched)
 
     def launch(self, state: SearchState, length: int) -> tuple[SearchState, Standing, Tally]:
-        options = {"mesh": self.mesh, "batched": self.batched, "counted": counted(length)}
+        options = {"mesh": self.mesh, "batched": self.batched, "counted": counted(length, self.grain)}
         return _run(self.search, state, self.domain, length, **options)
 
     @property
     def grain(self) -> int:
-        return grain()
+        """Its loops are in no graphs (`side_by_side`), which know nothing of what devices say to each other."""
+        return 1 if jax.devices()[0].platform == "cpu" else LONGEST
 
     def close(self) -> None:
         pass

@@ -24,8 +24,8 @@ Row = TypeVar("Row")
 ROWS = 1000  # about as many lines of metrics and of timings are kept
 MOST_LINES = 10 * ROWS  # that may be asked for; up to twice as many are written, and no more are read
 SETTINGS = (  # what decides a result
-    *("domain", "fields", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "seed", "seeds"),
-    *("archive_learning_rate", "archive_minimum", "result_archive", "qd_score_offset", "random_numbers"),
+    *("domain", "fields", "emitter", "grid", "x0", "bounds", "initial_sigma", "archive", "dtype", "solutions", "seed"),
+    *("seeds", "archive_learning_rate", "archive_minimum", "result_archive", "qd_score_offset", "random_numbers"),
 )
 
 
@@ -51,7 +51,8 @@ def settings(
             "initial_sigma": search.initial_sigma,
             "archive": beginning,
             "qd_score_offset": archive.qd_score_offset,
-            "dtype": str(archive.solutions.dtype),
+            "dtype": str(archive.dtype),
+            **({} if archive.solutions.dtype == archive.dtype else {"solutions": str(archive.solutions.dtype)}),
             "random_numbers": {
                 name: getattr(jax.config, name) for name in ("jax_default_prng_impl", "jax_threefry_partitionable")
             },

@@ -106,8 +106,9 @@ def task_of(
     qd_score_offset: float,
     beginning: Any,
     fields: Shapes,
+    kept: Any = None,
 ) -> Task:
-    """What a user gave, checked, with the defaults of the problem filled in."""
+    """What a user gave, checked, with the defaults of the problem filled in. `kept` is the type of kept solutions."""
     if emitter is not None:
         check_emitter("emitter", emitter)
     given = {"tessellation": tessellation, "x0": x0, "bounds": bounds, "initial_sigma": initial_sigma}
@@ -124,7 +125,7 @@ def task_of(
     emitter = usual(tessellation, threshold) if emitter is None else emitter
     wanted = threshold_of(emitter, threshold)
     emitter = emitter if rounds == 1 else Staggered(emitter, rounds)
-    search = Search(emitter, layout.box(given["bounds"], flat), sigma)
+    search = Search(emitter, layout.box(given["bounds"], flat, kept), sigma)
     scales = Scales.of(search, given["initial_sigma"])
     archive = Archive.empty(
         tessellation,
@@ -134,6 +135,7 @@ def task_of(
         dtype=flat.dtype,
         fields=fields,
         results=result_archive,
+        kept=kept,
     )
     begun = Beginning.of(beginning, archive, numpy_sides(search.bounds))
     rest = (search, archive, flat, layout, problem, begun, scales)

@@ -85,7 +85,7 @@ def restart_words(state: SearchState) -> str:
     every = jax.tree.leaves(state.emitter, is_leaf=lambda part: isinstance(part, Restarts))
     counts = [np.asarray(part.counts) for part in every if isinstance(part, Restarts)]
     emitters = sum(each.size // max(each.shape[-1], 1) for each in counts)  # copies and seeds included
-    restarts, iterations = sum(int(each.sum()) for each in counts), int(np.max(state.iteration))
+    restarts, iterations = sum(int(each.sum()) for each in counts), int(np.max(np.asarray(state.iteration)))
     filled = float(np.mean(np.asarray(state.archive.count))) / state.archive.objective.shape[-1]
     if iterations < ENOUGH or restarts <= RESTART_SHARE * iterations * emitters or filled > FULL:
         return ""
@@ -109,8 +109,8 @@ def infeasible_words(tally: Tally) -> str:
 
 def unkept_words(state: SearchState) -> str:
     """Whether no objective was above what an acceptance threshold begins at: if not, an empty string."""
-    minimum = float(np.max(getattr(state.archive.competition, "minimum", -np.inf)))
-    best = float(np.max(state.archive.best))
+    minimum = float(np.max(np.asarray(getattr(state.archive.competition, "minimum", -np.inf))))
+    best = float(np.max(np.asarray(state.archive.best)))
     if not state.tally.finite or minimum == -np.inf or best > minimum:
         return ""
     return (
@@ -124,7 +124,7 @@ def warn(state: SearchState, flat: bool = False) -> None:
 
     `flat`: of gradients that were zero nobody has told yet.
     """
-    zero = flat_words(state.tally, int(np.max(state.iteration))) if flat else ""
+    zero = flat_words(state.tally, int(np.max(np.asarray(state.iteration)))) if flat else ""
     nothing = infeasible_words(state.tally) or unkept_words(state)  # why there is nothing to learn from
     for words in filter(None, (_complaint(*_figures(state.tally)), zero, nothing or restart_words(state))):
         saying.warn(words, stacklevel=3)

@@ -25,6 +25,7 @@ from dqd.compiler.unfused import apart
 from dqd.domains.domain import Domain
 from dqd.emitters.emitter import Emitter
 from dqd.inputs.bounds import Box
+from dqd.inputs.halves import rounded
 from dqd.search.packing import opened, packed_like
 from dqd.types import AddResult, Evaluation, Points, Proposal, PyTree, all_finite, how_many, pytree, replace
 
@@ -254,11 +255,12 @@ class Search:
         return self.emitter.account(state.emitter) if hasattr(self.emitter, "account") else ""
 
     def _inside(self, state: SearchState, proposed: Array) -> Array:
-        if self.bounds is None:
-            return proposed
-        if self.bounds.by == "clip":  # which rounds nothing
-            return self.bounds.inside(proposed)
-        return apart(_always(state), self.bounds.inside, proposed)
+        """What is proposed, as it is evaluated and kept: within the bounds, rounded as the archive's solutions are."""
+        if self.bounds is not None and self.bounds.by == "clip":  # which rounds nothing
+            proposed = self.bounds.inside(proposed)
+        elif self.bounds is not None:
+            proposed = apart(_always(state), self.bounds.inside, proposed)
+        return rounded(proposed, state.archive.solutions.dtype)
 
     def _outward(self, solutions: Array) -> Array:
         return solutions if self.bounds is None else self.bounds.outward(solutions)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dqd.compiler.unfused import once
 from dqd.strategies.decomposition import Decomposition, refresh
 from dqd.strategies.ranks import effective, flat, largest, recombination
 from dqd.types import matmul, pytree, replace, static
@@ -135,7 +136,7 @@ class CMAES:
         # Mean, eqs. 41 and 42.
         evaluations = state.evaluations + self.population
         w = jnp.asarray(by_rank, state.mean.dtype)[ranks]  # (lambda,)
-        mean = matmul(w, points)
+        mean = once(matmul(w, points))  # all that follows reads it, some of it several times
         y = mean - state.mean
         # Step-size path and its Heaviside, eqs. 43 and 45.
         path_s = (1 - cs) * state.path_s + (cs * (2 - cs) * mueff) ** 0.5 / state.sigma * state.decomposition.whiten(y)

@@ -71,7 +71,7 @@ def refresh(due: Array, old: Decomposition, decay: Array, rows: Array, weights: 
 
 def _decomposed(old: Decomposition, decay: Array, rows: Array, weights: Array) -> Decomposition:
     covariance = old.merged(decay, rows, weights)
-    return Decomposition(covariance, roots(covariance), jnp.array(False))
+    return Decomposition(covariance, roots(covariance, decay * old.roots.smallest), jnp.array(False))
 
 
 @custom_vmap

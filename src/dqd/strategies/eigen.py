@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 UNROLLED = 4  # largest dimension written out
@@ -30,15 +31,23 @@ def jacobi(matrix: Array) -> tuple[Array, Array]:
     """Cyclic Jacobi on scalars."""
     size = matrix.shape[-1]
     a = [[matrix[i, j] for j in range(size)] for i in range(size)]
-    v = [[jnp.asarray(float(i == j), matrix.dtype) for j in range(size)] for i in range(size)]
+    v = list(jnp.eye(size, dtype=matrix.dtype))  # columns
     for _ in range(SWEEPS):
         for p in range(size - 1):
             for q in range(p + 1, size):
                 _rotate(a, v, p, q)
-    return jnp.stack([a[i][i] for i in range(size)]), jnp.stack([jnp.stack(row) for row in v])
+    return _beside([a[i][i] for i in range(size)]), _beside(v)
 
 
-def _rotate(a: list[list[Array]], v: list[list[Array]], p: int, q: int) -> None:
+def _beside(parts: list[Array]) -> Array:
+    """The parts along a new last axis. By choosing: to join them, a GPU would compute each in a branch of its own."""
+    joined = parts[0][..., None]
+    for j, part in enumerate(parts[1:], 1):
+        joined = jnp.where(np.arange(len(parts)) < j, joined, part[..., None])
+    return joined
+
+
+def _rotate(a: list[list[Array]], v: list[Array], p: int, q: int) -> None:
     """Annihilate a[p][q]: t = sign(tau) / (|tau| + sqrt(1 + tau^2)), tau = (a_qq - a_pp) / 2 a_pq."""
     zero = a[p][q] == 0
     tau = (a[q][q] - a[p][p]) / (2 * jnp.where(zero, 1, a[p][q]))
@@ -53,4 +62,4 @@ def _rotate(a: list[list[Array]], v: list[list[Array]], p: int, q: int) -> None:
             rp, rq = a[r][p], a[r][q]
             a[p][r] = a[r][p] = c * rp - s * rq
             a[q][r] = a[r][q] = s * rp + c * rq
-        v[r][p], v[r][q] = c * v[r][p] - s * v[r][q], s * v[r][p] + c * v[r][q]
+    v[p], v[q] = c * v[p] - s * v[q], s * v[p] + c * v[q]
