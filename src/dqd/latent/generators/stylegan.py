@@ -125,7 +125,7 @@ class StyleGAN:
         return self._coloured(images, per_layer[:, -1], noise[-1], side)
 
     def _coloured(self, images: Array, latents: Array, noise: Array, side: int) -> Array:
-        """The last layer and the colours (b, 3, h, w). Norm, style and colours are linear: one product of all pixels."""
+        """The last layer and the colours (b, 3, h, w). Norm, style and colours are linear: one product does all."""
         values, (kernel, bias) = self.layers[-1].activated(images, noise), self.to_rgb
         scale, shift = (part[:, 0, 0] for part in self.layers[-1].affine(values, latents))
         b, h, w, c = values.shape
