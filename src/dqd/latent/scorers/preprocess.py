@@ -6,6 +6,8 @@ corners aligned, no mean and no standard deviation. CLIP was trained on somethin
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,7 +33,7 @@ def _between(images: Array, size: int) -> Array:
     place = np.arange(size) * (height - 1) / max(size - 1, 1)
     above = np.clip(place.astype(int), 0, max(height - 2, 0))
     share = jnp.asarray((place - above)[:, None], images.dtype)
-    pick = {"unique_indices": size < height, "indices_are_sorted": True}
+    pick: Any = {"unique_indices": size < height, "indices_are_sorted": True}
     first, second = (images.at[:, :, np.minimum(rows, height - 1)].get(**pick) for rows in (above, above + 1))
     return first * (1 - share) + second * share
 
