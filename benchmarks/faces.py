@@ -1,7 +1,10 @@
 """Maps of faces: who finds the best one, and whom does an age network believe that no search has seen?
 
     python benchmarks/faces.py --algorithms cma-mega-adam random          two cores: 50 iterations by a preview
-    python benchmarks/faces.py --resolution 200 --iterations 800 --seeds 3 --judged 4000       on a GPU, in full
+    python benchmarks/faces.py --resolution 200 --iterations 500 --seeds 3 --judged 2000       on a GPU, in full
+
+To compile takes longer than such a search. Five processes at a time, one for each algorithm, share the wait: give each
+`--algorithms NAME --seeds 1 --side-by-side --out runs/NAME`, and then the others of all `--known runs/*.json`.
 
 The networks must be there (`dqd fetch faces`). All spend 36 evaluations per iteration. Trials that the file has already
 are not made again. The first seed of each algorithm draws its collage, of the best face of each block and of the best
@@ -44,7 +47,7 @@ def main() -> None:
         problem = replace(problem, domain=replace(problem.domain, images=chosen.images))
     about = {"iterations": chosen.iterations, "judged": chosen.judged, "views": [], **options}
     path = chosen.out.with_suffix(".json")
-    rows = maps.known_trials(path, about)
+    rows = [row for file in (path, *chosen.known) for row in maps.known_trials(file, about)]
     made = {maps.key(row) for row in rows}
     for seed, name in itertools.product(range(chosen.seeds), chosen.algorithms):
         if (name, pair, seed) not in made:
@@ -70,6 +73,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--images", type=int, help="images per pass, which bounds memory")
     parser.add_argument("--judged", type=int, default=100, help="elites of each trial that the judge looks at")
+    parser.add_argument("--side-by-side", action="store_true", help="others use this device: no seconds")
+    parser.add_argument("--known", type=Path, nargs="*", default=(), help="files of trials that need not be made again")
     parser.add_argument("--out", type=Path, default=Path("runs/faces"))
     parser.set_defaults(algorithms=CONTESTANTS)
     arguments = parser.parse_args()
@@ -95,6 +100,7 @@ def trial(problem: Any, name: str, pair: tuple[str, ...], seed: int, chosen: arg
         "opinions": said["opinions"],
         "judge_seconds": time.perf_counter() - started,
         "peak_memory_bytes": (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"),
+        "side_by_side": chosen.side_by_side,
     }
     if seed == 0:
         draw(problem, part, result, name, row, chosen)

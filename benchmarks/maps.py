@@ -66,11 +66,16 @@ def table(rows: list[Row], words: str) -> str:
         entries = {name: [row for row in mine if row["algorithm"] == name] for name in {r["algorithm"] for r in mine}}
         ranked = sorted(entries, key=lambda name: -np.mean([row["trusted"] for row in entries[name]]))
         for place, name in enumerate(ranked):
-            cells = [spread([row[column] for row in entries[name]]) for column in COLUMNS]
+            cells = [spread([row[column] for row in entries[name] if counts(row, column)]) for column in COLUMNS]
             title = f"{pair[0]}: {' × '.join(pair[1:])}" if place == 0 else ""
             lines.append(f"| {title} | {ALGORITHMS[name].title} | {' | '.join(cells)} |")
     return f"{words}\n\n" + "\n".join(lines) + "\n"
 
 
+def counts(row: Row, column: str) -> bool:
+    """Trials that shared their device with others have no seconds of their own."""
+    return column != "seconds" or not row.get("side_by_side")
+
+
 def spread(values: list[float]) -> str:
-    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) if len(values) > 1 else 0:.1f}"
+    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) if len(values) > 1 else 0:.1f}" if values else ""

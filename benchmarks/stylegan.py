@@ -28,6 +28,7 @@ from jax import Array
 
 import dqd
 from device import describe_device, source_digest, today
+from dqd.compiler import flags
 from dqd.domains.domain import Domain
 from dqd.latent import LatentDomain
 from dqd.latent.generators import stylegan
@@ -35,6 +36,8 @@ from dqd.latent.scorers.text import KINDS, PromptScorer, unit
 from dqd.latent.spaces import Identity
 from dqd.latent.weights import clip_weights
 from dqd.types import Evaluation, pytree, replace
+
+flags.for_networks()  # as lsi-stylegan does
 
 BRANCHES = 35  # images of an iteration beside the one with gradients
 PROMPTS = ("objective", "first", "second")  # their texts are random as well

@@ -130,6 +130,8 @@ def test_jacobians_and_probes_take_such_a_domain():
     ("make", "error", "words"),
     [
         (lambda: TorchGenerator(3, 4), TypeError, "generator: expected a function of tensors or a module, got int"),
+        (lambda: dqd.latent.problem(Painter(), [], "a", {}), TypeError, "generator: expected a pytree, .*TorchGener"),
+        (lambda: Judge("second", Painter(), {"a": 1.0}), TypeError, "scorer: expected a pytree, .* got Painter"),
         (lambda: TorchGenerator(Painter(), 4, values=(1, 0)), ValueError, "values: expected those of black and white"),
         (lambda: domain(fresh=True), ValueError, "fresh noise: for parts in JAX; a TorchGenerator must do without"),
         (lambda: domain(cutouts=Cutouts(2, 3)), ValueError, "cut-outs: for parts in JAX"),

@@ -28,7 +28,7 @@ from dqd.latent.cutouts import Cutouts
 from dqd.latent.host import HostedLatent
 from dqd.latent.spaces import Space
 from dqd.latent.terms import signed, unsigned
-from dqd.latent.torch_models import is_foreign
+from dqd.latent.torch_models import check_part, is_foreign
 from dqd.types import Evaluation, PyTree, pytree, static
 
 T = TypeVar("T")
@@ -122,6 +122,9 @@ class LatentDomain(Domain):
     hold: Mapping[str, tuple[float, float]] | tuple[tuple[str, tuple[float, float]], ...] = static(default=())
 
     def __post_init__(self) -> None:
+        check_part("generator", self.generator)
+        for scorer in self.scorers:
+            check_part("scorer", scorer)
         object.__setattr__(self, "hold", tuple((name, tuple(ends)) for name, ends in dict(self.hold).items()))
         for name, (lower, upper) in dict(self.hold).items():
             check_known("score to hold", name, self.names)

@@ -108,6 +108,17 @@ class TorchScorer:
         return scores
 
 
+def check_part(chosen: str, part: Any) -> None:
+    """Raise TypeError unless it is a part of a domain that can be traced, or one of those above."""
+    import jax
+
+    if not is_foreign(part) and jax.tree_util.all_leaves([part]):
+        raise TypeError(
+            f"{chosen}: expected a pytree, of a class under @dqd.types.pytree, or a Torch{chosen.capitalize()} around "
+            f"a model of PyTorch, got {type(part).__name__}"
+        )
+
+
 def is_foreign(part: Any) -> bool:
     """Whether JAX cannot trace it."""
     return isinstance(part, TorchGenerator | TorchScorer)

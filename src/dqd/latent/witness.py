@@ -21,7 +21,7 @@ from dqd.inputs.names import check_known
 from dqd.latent.domain import LatentDomain, Scorer, in_passes
 from dqd.latent.host import HostedLatent
 from dqd.latent.terms import signed, unsigned
-from dqd.latent.torch_models import is_foreign
+from dqd.latent.torch_models import check_part, is_foreign
 from dqd.saved.agreement import Opinion
 from dqd.types import Evaluation, pytree, replace, static
 
@@ -44,6 +44,7 @@ class Judge:
     tolerance: Mapping[str, float] | tuple[tuple[str, float], ...] = static()
 
     def __post_init__(self) -> None:
+        check_part("scorer", self.scorer)
         for score, amount in dict(self.tolerance).items():
             if score not in self.scorer.names:
                 known = ", ".join(self.scorer.names)

@@ -63,13 +63,13 @@ class Progress:
 
 
 def judging(enabled: bool | None) -> Callable[[int, int], None]:
-    """Told of all elites that are judged again, it speaks of every tenth part of them."""
-    last = 0
+    """Told of all elites that are judged again, it speaks now and then, and at the end."""
+    logged = time.monotonic()
 
     def told(done: int, total: int) -> None:
-        nonlocal last
-        if enabled is not False and (tenth := 10 * done // total) > last:
-            last = tenth
+        nonlocal logged
+        if enabled is not False and (done == total or time.monotonic() - logged >= LOG_SECONDS):
+            logged = time.monotonic()
             say(f"dqd: judged again: {done:,} of {total:,} elites")
 
     return told

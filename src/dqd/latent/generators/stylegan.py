@@ -34,7 +34,7 @@ from dqd.latent.generators.convolutions import (
     weave,
 )
 from dqd.latent.weights import files
-from dqd.types import pytree
+from dqd.types import matmul, pytree
 
 FUSED_FROM = 128  # pixels: from here on upsampling is a transposed convolution
 MAPPING_LAYERS = 8
@@ -55,28 +55,31 @@ class Layer:
     style_bias: Array  # (2c,), the scale's 1 included
 
     def __call__(self, images: Array, latents: Array, noise: Array) -> Array:
+        values = self.activated(images, noise)
+        scale, shift = self.affine(values, latents)
+        return (values.astype(scale.dtype) * scale + shift).astype(images.dtype)
+
+    def activated(self, images: Array, noise: Array) -> Array:
         exact = self.bias.dtype
         values = leaky_relu(images.astype(exact) + self.bias + self.noise_strength * noise)
-        values = values.astype(images.dtype).astype(exact)  # kept in memory as images are
-        mean, variance = moments(values)
+        return values.astype(images.dtype)  # kept in memory as images are
+
+    def affine(self, values: Array, latents: Array) -> tuple[Array, Array]:
+        """Norm and style together: scale and shift of every channel, each (b, 1, 1, c)."""
+        exact = self.bias.dtype
+        mean, variance = moments(values.astype(exact))
         style = linear(latents.astype(exact), self.style_weight, self.style_bias)[:, None, None]
         scale, shift = jnp.split(style, 2, axis=-1)
         scale = scale * jax.lax.rsqrt(variance + EPSILON)
-        return (values * scale + (shift - mean * scale)).astype(images.dtype)
+        return scale, shift - mean * scale
 
 
 def moments(images: Array) -> tuple[Array, Array]:
     """Mean and variance over all pixels, each (b, 1, 1, c), from one pass: sums about the first pixel forget little."""
     about = jax.lax.stop_gradient(images[:, :1, :1])
-    first, second = _mean(images - about), _mean((images - about) ** 2)
+    off = images - about
+    first, second = (jnp.mean(values, axis=(1, 2), keepdims=True) for values in (off, off**2))
     return first + about, jnp.maximum(second - first**2, 0)
-
-
-def _mean(images: Array) -> Array:
-    """Over all pixels, (b, 1, 1, c). First over rows, whose numbers lie side by side, as a GPU likes it."""
-    b, h, w, c = images.shape
-    line = jnp.mean(images.reshape(b, h, w * c), axis=1).reshape(b, w, c)
-    return jnp.mean(line, axis=1)[:, None, None]
 
 
 @pytree
@@ -87,10 +90,9 @@ class StyleGAN:
     constant: Array  # (4, 4, c)
     first: Array  # kernel at 4 x 4
     upsampling: tuple[Array | Blurred, ...]  # from 8 x 8 on
-    kernels: tuple[Array, ...]
+    kernels: tuple[Array, ...]  # after a Blurred one the last kernel is that of four pixels at a time
     layers: tuple[Layer, ...]
-    to_rgb: tuple[Array, Array]
-    folded: Array | None = None  # the last kernel, for four pixels at a time
+    to_rgb: tuple[Array, Array]  # (c, 3), (3,)
 
     @property
     def resolution(self) -> int:
@@ -109,23 +111,32 @@ class StyleGAN:
         per_layer = latents if latents.ndim == 3 else jnp.repeat(latents[:, None], self.num_layers, axis=1)
         noise = noises([layer.fixed_noise for layer in self.layers], key)
         images = jnp.broadcast_to(self.constant, (len(latents), *self.constant.shape))
-        images = self.layers[0](images, per_layer[:, 0], noise[0])
-        images = self.layers[1](convolve(images, self.first), per_layer[:, 1], noise[1])
+        images = convolve(self.layers[0](images, per_layer[:, 0], noise[0]), self.first)
+        side = 1
         for i, (upsample, kernel) in enumerate(zip(self.upsampling, self.kernels, strict=True)):
-            above, below = 2 * i + 2, 2 * i + 3
-            if i == len(self.kernels) - 1 and self.folded is not None and isinstance(upsample, Blurred):
-                noise[above], noise[below] = fold(noise[above]), fold(noise[below])
-                found = upsample(images)  # the four kinds of pixels stay side by side: h, w, 2, 2
-                b, h, w, _, _, c = found.shape
-                images = self.layers[above](found.reshape(b, h, 4 * w, c), per_layer[:, above], noise[above])
-                images = convolve(images.reshape(b, h, w, 4 * c), self.folded).reshape(b, h, 4 * w, c)
-            else:
-                images = self.layers[above](double(images, upsample), per_layer[:, above], noise[above])
-                images = convolve(images, kernel)
+            below, above = 2 * i + 1, 2 * i + 2
             images = self.layers[below](images, per_layer[:, below], noise[below])
-        kernel, bias = self.to_rgb
-        painted = convolve(images, kernel) + bias
-        return jnp.moveaxis(painted if self.folded is None else unfold(painted), -1, 1)
+            if above + 2 == self.num_layers and isinstance(upsample, Blurred):
+                side, images, noise[above:] = 2, upsample(images), [fold(one) for one in noise[above:]]
+            else:
+                images = double(images, upsample)
+            images = self.layers[above](images, per_layer[:, above], noise[above])
+            images = convolve(images, kernel) if side == 1 else convolve_folded(images, kernel)
+        return self._coloured(images, per_layer[:, -1], noise[-1], side)
+
+    def _coloured(self, images: Array, latents: Array, noise: Array, side: int) -> Array:
+        """The last layer and the colours (b, 3, h, w). Norm, style and colours are linear: one product does all."""
+        values, (kernel, bias) = self.layers[-1].activated(images, noise), self.to_rgb
+        scale, shift = (part[:, 0, 0] for part in self.layers[-1].affine(values, latents))
+        b, h, w, c = values.shape
+        together = side**2  # pixels that lie side by side
+        colours = jnp.einsum("pq,bc,ck->bpcqk", jnp.eye(together, dtype=scale.dtype), scale, kernel.astype(scale.dtype))
+        colours = colours.reshape(b, together * c, together * 3).astype(values.dtype)
+        offset = jnp.tile(matmul(shift, kernel.astype(shift.dtype)) + bias, (1, together)).astype(values.dtype)
+        rows = values.reshape(b, h * w // together, together * c)
+        painted = jnp.einsum("bnc,bck->bnk", rows, colours, preferred_element_type=values.dtype) + offset[:, None]
+        pixels = painted.reshape(b, h, w // together, side, side, 3).transpose(0, 5, 1, 3, 2, 4)
+        return pixels.reshape(b, 3, side * h, w // side)
 
 
 @pytree
@@ -142,7 +153,7 @@ class Blurred:
     corners: Array  # (2, 2, i, o): what both take away
 
     def __call__(self, images: Array) -> Array:
-        """(b, h, w, i) -> (b, h, w, 2, 2, o)"""
+        """(b, h, w, i) -> (b, h, 4w, o), as `fold` has it"""
         b, h, w, _ = images.shape
         found = convolve(images, self.kernel).reshape(b, h, w, 2, 2, -1)
         for end in (0, 1):  # the first pixel is of the even kind, the last of the odd
@@ -153,7 +164,7 @@ class Blurred:
             column = _along(images[:, :, -end], self.columns[end])
             found = found - _placed(row[:, None, :, None], found.shape, {1: end, 3: end})
             found = found - _placed(column[:, :, None, :, None], found.shape, {2: end, 4: end})
-        return found
+        return found.reshape(b, h, 4 * w, -1)
 
 
 def _along(line: Array, kernel: Array) -> Array:
@@ -177,6 +188,12 @@ def fold(images: Array) -> Array:
     return images.reshape(b, h // 2, 2, w // 2, 2, c).transpose(0, 1, 3, 2, 4, 5).reshape(b, h // 2, 2 * w, c)
 
 
+def convolve_folded(images: Array, kernel: Array) -> Array:
+    """(b, h, 4w, c) -> the same, four pixels at a time: a GPU is fond of many channels."""
+    b, h, w, c = images.shape
+    return convolve(images.reshape(b, h, w // 4, 4 * c), kernel).reshape(b, h, w, c)
+
+
 def unfold(images: Array) -> Array:
     """(b, h, 4w, c) -> (b, 2h, 2w, c)"""
     b, h, w, c = images.shape
@@ -189,8 +206,7 @@ def double(images: Array, upsample: Array | Blurred) -> Array:
     The blur comes first and the weaving last: so pixels are moved once.
     """
     if isinstance(upsample, Blurred):
-        b, h, w, _ = images.shape
-        return unfold(upsample(images).reshape(b, h, 4 * w, -1))
+        return unfold(upsample(images))
     found = phases(images, upsample)  # odd pixels see the input pixels one further
     rows = weave(*_blurred(found[:, :-1, :, 0], found[:, 1:, :, 1], axis=1), axis=1)
     return weave(*_blurred(rows[:, :, :-1, 0], rows[:, :, 1:, 1], axis=2), axis=2)
@@ -262,17 +278,16 @@ def load(path: str | os.PathLike[str], dtype: str = "float32") -> StyleGAN:
     return from_tensors(files.load(path, shapes_like(files.shapes(path))), dtype)
 
 
-def from_tensors(
-    tensors: files.Tensors, dtype: str = "float32", *, fused: int = 2**31, fold_last: bool = False
-) -> StyleGAN:
+def from_tensors(tensors: files.Tensors, dtype: str = "float32", *, fused: int | None = None) -> StyleGAN:
     """A generator that computes in `dtype`: float32, bfloat16, float16, or float64 under jax.enable_x64.
 
-    From `fused` pixels on the blur is a part of the kernel, and with `fold_last` the largest images are convolved four
-    pixels at a time. Both multiply more and move less, to the same result; how fast they are on a GPU has not been
-    measured, so neither is the default.
+    From `fused` pixels on the blur is a part of the kernel, and the largest images are then convolved four pixels at a
+    time. Both multiply more and move less, to the same result. That suits a GPU, where it is the default from 256 on.
     """
     computed, exact = jnp.dtype(dtype), jnp.promote_types(dtype, jnp.float32)
     block_sizes = sizes(max(int(name.split(".")[2].split("x")[0]) for name in tensors if ".blocks." in name))
+    if fused is None:
+        fused = 256 if jax.default_backend() == "gpu" else 2 * block_sizes[-1]
     noise = np.random.default_rng(0)  # the port has no fixed noise of its own
 
     def kernel(name: str, gain: float = math.sqrt(2)) -> np.ndarray:
@@ -304,18 +319,17 @@ def from_tensors(
     layers = [layer(4, "epi1", "bias"), layer(4, "epi2", "conv.bias")]
     for size in block_sizes[1:]:
         layers += [layer(size, "epi1", "conv0_up.bias"), layer(size, "epi2", "conv1.bias")]
-    fold_last = fold_last and fused <= block_sizes[-1]
+    kernels = [plain(f"blocks.{size}x{size}.conv1") for size in block_sizes[1:]]
+    if fused <= block_sizes[-1]:
+        kernels[-1] = jnp.asarray(folded_kernel(kernel(f"blocks.{block_sizes[-1]}x{block_sizes[-1]}.conv1")), computed)
     return StyleGAN(
         mapping=_mapping(tensors, exact),
         constant=jnp.asarray(tensors["g_synthesis.blocks.4x4.const"][0].transpose(1, 2, 0), computed),
         first=plain("blocks.4x4.conv"),
         upsampling=tuple(upsampling(size) for size in block_sizes[1:]),
-        kernels=tuple(plain(f"blocks.{size}x{size}.conv1") for size in block_sizes[1:]),
+        kernels=tuple(kernels),
         layers=tuple(layers),
-        to_rgb=(plain("torgb", gain=1.0), jnp.asarray(tensors["g_synthesis.torgb.bias"], computed)),
-        folded=jnp.asarray(folded_kernel(kernel(f"blocks.{block_sizes[-1]}x{block_sizes[-1]}.conv1")), computed)
-        if fold_last
-        else None,
+        to_rgb=(plain("torgb", gain=1.0)[0, 0], jnp.asarray(tensors["g_synthesis.torgb.bias"], computed)),
     )
 
 

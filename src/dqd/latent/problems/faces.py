@@ -32,8 +32,7 @@ from dqd.latent.weights import face_files, files
 from dqd.latent.witness import Judge, with_held_out
 from dqd.types import PyTree, replace
 
-# Matrix products by Triton make XLA (seen with JAX 0.11.2) abort while it compiles these networks for a GPU.
-flags.add_flag(flags.NO_TRITON_PRODUCTS)
+flags.for_networks()
 
 SCORES = {  # ranges: about the 1 % and 99 % quantiles of 400 random faces
     "age": Score("predicted age (years)", 0.0, 75.0),

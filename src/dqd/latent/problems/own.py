@@ -19,6 +19,7 @@ from dqd.domains.problem import Problem
 from dqd.inputs.names import imported
 from dqd.latent.domain import Generator, LatentDomain, Scorer, by_device
 from dqd.latent.spaces import Identity, Space, Sphere
+from dqd.latent.torch_models import check_part
 from dqd.latent.witness import Judge, held_out
 from dqd.tessellations.grid import Grid
 
@@ -57,6 +58,7 @@ def problem(
     >>> made.grid.shape, made.x0.shape, made.title
     ((20, 20), (16,), 'digit-7 by ink and slant')
     """
+    check_part("generator", generator)
     place = _sphere(generator.latent_shape) if space is None else space
     most = by_device(cpu=8, gpu=36) if images is None else images
     domain = LatentDomain(place, generator, tuple(scorers), objective, tuple(measures), images=most, **options)

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dqd.compiler import flags
 from dqd.domains.problem import Problem
 from dqd.inputs.names import check_known, known
 from dqd.latent.calibration import RANDOM, calibrated
@@ -31,6 +32,8 @@ from dqd.latent.spaces import Extended, Identity, Mapped, Space, Sphere, Whitene
 from dqd.latent.weights import files, text_image
 from dqd.latent.witness import NOBODY, held_out
 from dqd.tessellations.grid import Grid
+
+flags.for_networks()
 
 
 @dataclass(frozen=True)
