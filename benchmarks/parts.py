@@ -36,6 +36,8 @@ PARTS = {
     "spare branches that pursue": "targets.SPARE=0",
     "steps that few coordinates make": "sideways.THINNED=999",
     "wild jumps": "sideways.WILD=0",
+    "shots at open cells climb on their way": "sideways.ON_THE_WAY=1e-9",
+    "good elites first, to explore": "starts.GOOD=0",
     "the elite most ahead of its neighbours, to polish": "starts.ANY=1",
     "saving elites that spoil the score": "starts.SAVE=0",
 }
