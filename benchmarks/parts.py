@@ -36,6 +36,9 @@ PARTS = {
     "spare branches that pursue": "targets.SPARE=0",
     "steps that few coordinates make": "sideways.THINNED=999",
     "wild jumps": "sideways.WILD=0",
+    "shots at open cells climb on their way": "sideways.ON_THE_WAY=1e-9",
+    "good elites first, to explore": "starts.GOOD=0",
+    "the last two": "sideways.ON_THE_WAY=1e-9 starts.GOOD=0",
     "the elite most ahead of its neighbours, to polish": "starts.ANY=1",
     "saving elites that spoil the score": "starts.SAVE=0",
 }
@@ -65,7 +68,7 @@ def entries(place: Path, part: str, given: argparse.Namespace) -> list[Entry]:
     folder = place / str(list(PARTS).index(part))
     command = [sys.executable, str(HERE / "targeting.py"), "--alone", "--only", given.only, "--entries", str(folder)]
     command += ["--seeds", str(given.seeds), "--most", str(given.most)]
-    command += ["--without", PARTS[part]] if PARTS[part] else []
+    command += ["--without", *PARTS[part].split()] if PARTS[part] else []
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"DQD_NO_CACHE": "1"})
     print("measured:", part, file=sys.stderr, flush=True)
     paths = sorted((folder / "entries").glob("*.json"))

@@ -9,9 +9,9 @@
     learn    how long steps may be and how far to climb (sizes), which branches and which thetas gain most (worth)
 
 free is the gradient in the null space of J (model), climb is Newton's step there (curvature). Of some short shots at
-elites only some coordinates move towards the cell (sideways). An open cell that was missed before is hard: the next
-shot aims at its near edge, and some of these shots are thrown far into the null space. The first hard one is chased
-(chase).
+elites only some coordinates move towards the cell (sideways). A shot at an open cell climbs a little on its way. One
+that was missed before is hard: it aims at the near edge of the cell, and some of these shots are thrown far into the
+null space. The first hard one is chased (chase).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sideways: what the shortest steps do besides going where they aim. Sizes are learnt from the shots at elites.
 
-climb   along what is left of the gradient in the null space: shots at elites
+climb   along what is left of the gradient in the null space
 wild    far along a random direction in the null space: some hard shots
 thin    the step to the target is made by some coordinates only, which go the further: where each coordinate has
         its own valleys, a few that change valleys lose less than all of them climbing its walls
@@ -17,6 +17,7 @@ from dqd.emitters.targeting.model import LocalModel
 from dqd.emitters.targeting.sizes import Sizes
 from dqd.types import pytree
 
+ON_THE_WAY = 0.2  # of the radius: how far a shot at an open cell climbs at most
 THINNED = 4  # every so manyth branch, if it goes to an elite
 WILD = 0.15  # share of the hard shots
 
@@ -36,8 +37,9 @@ class Sideways:
     ) -> Sideways:
         k, n = model.rows.shape
         uniform, first = noise["uniform"], jnp.arange(is_open.size) == 0  # the first may be followed: no wild jump
-        logs, climbs = noise["normal"] + sizes.logs, (free > 0) & ~is_open
-        climb = jnp.where(climbs, jnp.exp(jnp.minimum(logs[:, 0], jnp.log(longest) - jnp.log(free))), 0)
+        logs, climbs = noise["normal"] + sizes.logs, (free > 0) & ~hard
+        most = jnp.log(jnp.where(is_open, ON_THE_WAY * sizes.radius, longest)) - jnp.log(free)
+        climb = jnp.where(climbs, jnp.exp(jnp.minimum(logs[:, 0], most)), 0)
 
         side, wild = 2 * uniform[2] - 1, hard & ~first & (uniform[1] < WILD)
         length = jnp.where(wild, jnp.exp(sizes.wild * jnp.abs(side)), 0)
@@ -48,6 +50,6 @@ class Sideways:
             model.cell * jnp.sign(side) * length,
             share,
             logs,
-            jnp.stack([climbs, thinned], axis=1),
+            jnp.stack([climbs & ~is_open, thinned], axis=1),
             wild,
         )

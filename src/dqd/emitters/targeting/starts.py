@@ -1,8 +1,9 @@
 """Where from: the elite at which the next jacobian is taken.
 
-An iteration explores or polishes. To explore, elites beside open cells count by the hope for these. To polish, every
-other time, the elite that is most ahead of its neighbours: they may learn from it; or else any elite. But if one of
-those looked at is so bad that it alone spoils the QD-score, every other time the best elite beside it, or else itself.
+An iteration explores or polishes. To explore, elites beside open cells count by the hope for these, and by their
+objective: what is found from a good elite is good. To polish, every other time, the elite that is most ahead of its
+neighbours: they may learn from it; or else any elite. But if one of those looked at is so bad that it alone spoils the
+QD-score, every other time the best elite beside it, or else itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dqd.types import pytree
 
 SAMPLED = 64  # elites among which one is chosen; the archive is never scanned
 HOPELESS = 1e-6
+GOOD = 0.5  # how much a standard deviation of the objective counts, in powers of e of hope
 ANY = 0.5  # share of polished elites that are any, not the one most ahead of its neighbours
 SAVE = 0.5  # share of iterations that save an elite that spoils the QD-score, where one is seen
 LEAST = 0.05  # share of iterations that explore, and that polish, at least
@@ -53,7 +55,9 @@ def next_start(archive: Archive, misses: Misses, exploring: Worth, drawn: dict[s
 
     explores = (drawn["coin"] < exploring.share(LEAST)) & jnp.any(hope > HOPELESS)
     objective = once(archive.objective[elites])
-    hopeful = jnp.argmax(jnp.log(hope) + drawn["gumbel"])
+    rank = jnp.sum(objective[:, None] > objective, axis=1) + jnp.sum(objective[:, None] >= objective, axis=1)
+    standard = 3**0.5 * (rank / SAMPLED - 1)  # as far from its mean, in standard deviations; outliers do not count more
+    hopeful = jnp.argmax(jnp.log(hope) + GOOD * standard + drawn["gumbel"])
     ahead = jnp.sum(jnp.where(is_open | (beside < 0), 0, jnp.maximum(objective[:, None] - stored, 0)), axis=1)
     useful = jnp.argmax(jnp.where(jnp.arange(SAMPLED) < SAMPLED // 2, -jnp.inf, ahead))
     polished = jnp.where(drawn["any"] < ANY, SAMPLED - 1, useful)
