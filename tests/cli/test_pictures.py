@@ -86,6 +86,7 @@ def test_a_collage_has_the_rows_and_columns_that_one_asks_for(saved):
     [
         (["--cell", "99,0"], "--cell: 99,0: expected numbers from 0 to 11"),
         (["--cell", "a,b"], "--cell: expected whole numbers such as 12,40, got 'a,b'"),
+        (["--walk", "99,0:1,1"], "--walk: 99,0: expected numbers from 0 to 11"),
         (["--cell", "1,2,3"], "one for each of 2 measures"),
         (["--walk", "0,0"], "empty"),
         (["--cell", "1,1", "--collage"], "--cell and --collage: one at a time"),

@@ -39,7 +39,7 @@ def walk(archive: SavedArchive, ends: str, draw: Draw, size: int | None, out: Pa
     names = ends.split(":")
     if len(names) != 2:
         raise ValueError(f"--walk: expected two cells, such as 12,40:50,10, got {ends!r}")
-    start, end = (archive.solutions[row_of(archive, name)] for name in names)  # type: ignore[index]
+    start, end = (archive.solutions[row_of(archive, name, "--walk")] for name in names)  # type: ignore[index]
     pictures = draw(animation.there_and_back(start, end, frames))
     out.parent.mkdir(parents=True, exist_ok=True)
     animation.save([sized(picture, size) for picture in pictures], out, speed)
@@ -84,7 +84,7 @@ def _agreed(summary: dict[str, Any], trusted: bool) -> str:
     return f"{score}: {summary['agreement']:.0f} % agreed by {names}{shown}"
 
 
-def row_of(archive: SavedArchive, name: str) -> int:
+def row_of(archive: SavedArchive, name: str, option: str = "--cell") -> int:
     """The elite of a cell, named by its place along every measure, such as 12,40, or by its number."""
     import numpy as np
 
@@ -93,18 +93,19 @@ def row_of(archive: SavedArchive, name: str) -> int:
     try:
         place = [int(part) for part in name.split(",")]
     except ValueError:
-        raise ValueError(f"--cell: expected whole numbers such as 12,40, got {name!r}") from None
+        raise ValueError(f"{option}: expected whole numbers such as 12,40, got {name!r}") from None
     cell, cells = place[0], archive.tessellation
     if isinstance(cells, Grid) and len(place) == cells.num_measures > 1:
         for number, length in zip(place, cells.shape, strict=True):
             if not 0 <= number < length:
-                raise ValueError(f"--cell: {name}: expected numbers from 0 to {length - 1}, as the grid has cells")
+                raise ValueError(f"{option}: {name}: expected numbers from 0 to {length - 1}, as the grid has cells")
         cell = int(np.ravel_multi_index(place, cells.shape))
     elif len(place) != 1:
-        raise ValueError(f"--cell: expected one number, or one for each of {cells.num_measures} measures, got {name!r}")
+        each = f"one for each of {cells.num_measures} measures"
+        raise ValueError(f"{option}: expected one number, or {each}, got {name!r}")
     row = int(np.searchsorted(archive.cell, cell))
     if row == len(archive) or archive.cell[row] != cell:
-        raise ValueError(f"--cell: {name} is empty; {_nearest(archive, cell)}")
+        raise ValueError(f"{option}: {name} is empty; {_nearest(archive, cell)}")
     return row
 
 

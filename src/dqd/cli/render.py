@@ -70,7 +70,8 @@ def render(
         if archive.solutions is None:
             raise ValueError(f"{run} was saved without its solutions, so there is nothing to draw")
         draw = own(function) if function else of_problem(run, archive.config, generator)
-        [pictures.row_of(archive, name) for name in (cell or (walk.split(":") if walk else []))]
+        option, names = ("--cell", cell) if cell else ("--walk", walk.split(":") if walk else [])
+        [pictures.row_of(archive, name, option) for name in names]
     with explained(FAILURE):
         if cell:
             made = pictures.cells(archive, cell, draw, size, out or run / "pictures")

@@ -101,10 +101,10 @@ class LatentDomain(Domain):
         ...     def scores(self, images):
         ...         return jnp.stack([images.mean((1, 2, 3)), images.std((1, 2, 3))], axis=1)
         >>> domain = LatentDomain(Identity(4), Four(), (Light(),), "contrast", ("brightness",), stored=(100.0, 0.0))
-        >>> found = domain.evaluate(jnp.array([[9.0, 9.0, -9.0, -9.0], [9.0, 9.0, 9.0, 9.0]]))
+        >>> found = domain.evaluate(jnp.array([[20.0, 20.0, -20.0, -20.0], [20.0, 20.0, 20.0, 20.0]]))
         >>> found.objective.tolist(), found.measures.tolist()
         ([100.0, 0.0], [[0.0], [1.0]])
-        >>> domain.render(jnp.array([[9.0, 9.0, -9.0, -9.0]]))[0, :, :, 0].tolist()
+        >>> domain.render(jnp.array([[20.0, 20.0, -20.0, -20.0]]))[0, :, :, 0].tolist()
         [[255, 255], [0, 0]]
     """
 

@@ -154,3 +154,5 @@ def test_other_networks_of_the_kind_are_read_from_a_file(tmp_path):
     save_file({**tensors, last: tensors[last] + 9}, tmp_path / "mine.safetensors")
     white = digits.build(weights=tmp_path / "mine.safetensors")
     assert white.domain.render(white.x0[None]).mean() > 150
+    with pytest.raises(FileNotFoundError, match=r"weights: .*theirs\.safetensors: no such file"):
+        digits.build(weights=tmp_path / "theirs.safetensors")

@@ -187,4 +187,6 @@ def _layers(network: str, tensors: dict[str, np.ndarray]) -> Layers:
 
 @functools.cache
 def _tensors(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise FileNotFoundError(f"weights: {path}: no such file")
     return load_safetensors(path)
