@@ -62,7 +62,7 @@ def floor(batch: int, n: int, times: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--solutions", choices=["float16", "bfloat16"], help="what elites are kept in")
+    parser.add_argument("--solutions", choices=["float16"], help="what elites are kept in")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     results: dict = {"date": today(), "device": describe_device(), "source": source_digest()}

@@ -172,9 +172,9 @@ def illuminate(
         qd_score_offset: an objective that is worth nothing; the QD-score sums what lies above it.
         fields: numbers of your own that are kept for every elite, by name with their shapes, such as {"energy": ()}:
             what evaluates returns them last, as a dictionary. `result.elites.fields` has them, and every file.
-        solutions: "float16" or "bfloat16" keeps elites in half the memory, for archives that would not fit otherwise.
-            What is evaluated is rounded first, by up to 1/2048 or 1/256 of a number, so smaller steps lead nowhere.
-            Elites come out, and stand in files, in the precision of the search.
+        solutions: "float16" keeps elites in half the memory, for archives that would not fit otherwise. What is
+            evaluated is rounded first, by up to 1/2048 of a number, so smaller steps lead nowhere. Elites come out, and
+            stand in files, in the precision of the search.
         where: where evaluations happen. By default on JAX's first device, or in this process for an evaluator.
             `dqd.Workers(executor, ...)`, or just an executor or the address of a Dask scheduler: on workers.
             `dqd.Workers(executor, rounds=4)`: asynchronously, so that no worker waits for the slowest of a batch.

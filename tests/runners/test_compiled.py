@@ -67,7 +67,7 @@ LARGER = {
 @pytest.mark.parametrize("what", LARGER)
 def test_a_program_does_not_grow_with_what_it_works_on(what):
     few, many = (lowered(**{"emitter": dqd.cma_mega(10.0)} | sizes).as_text().count("\n") for sizes in LARGER[what])
-    assert abs(many - few) <= 0.02 * few
+    assert abs(many - few) <= 0.05 * few
 
 
 @pytest.fixture

@@ -57,9 +57,7 @@ def run(
         Path | None, typer.Option(help="Begin with the elites of a run's folder, or of an exported file.")
     ] = None,
     x64: Annotated[bool, typer.Option("--x64", help="Compute in float64 instead of float32.")] = False,
-    solutions: Annotated[
-        str | None, typer.Option(metavar="float16|bfloat16", help="Keep elites in half the memory.")
-    ] = None,
+    solutions: Annotated[str | None, typer.Option(metavar="float16", help="Keep elites in half the memory.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another value for a setting; sigma=auto chooses it."),
