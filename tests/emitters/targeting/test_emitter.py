@@ -53,6 +53,15 @@ def test_where_measures_are_linear_every_shot_finds_a_cell(score):
     assert len(found(score).archive) == 1 + 3 * 8
 
 
+@pytest.mark.parametrize("reach", [0.01, 4.0, 1000.0])
+def test_the_first_radius_decides_little(reach):
+    """Where all open cells lie beyond the radius it grows by how shots at these do; it stayed for ever before."""
+    domain, emitter = dqd.LinearProjection("sphere", n=20), replace(dqd.targeting(), reach=reach)
+    with quick_to_compile():
+        result = dqd.illuminate(domain, emitter, domain.grid(50), x0=jnp.zeros(20), iterations=150, progress=False)
+    assert result.coverage > 90
+
+
 def test_a_measure_that_never_moves():
     result = found("flat", iterations=6)
     assert len(result.archive) >= 10

@@ -82,7 +82,8 @@ class Aims:
 
     target: Array  # (b,) cells
     middle: Array  # (b, k) of them, in cells, seen from theta
-    hard: Array  # (b,) open cells that were missed before, or are far
+    first: Array  # (b,) open cells that nobody has shot at from near
+    hard: Array  # (b,) those that were missed before, or are far
     pursues: Array  # (b,) branches that chase the first target
     aim: Array  # (b, k) the end of the step, in cells, seen from theta
 
@@ -169,7 +170,8 @@ class Targeting:
         drawn = {
             "target": aims.target,
             "open": shots.is_open,
-            "fair": shots.is_open & ~aims.hard,
+            "first": aims.first & ~sideways.wild,
+            "fair": aims.first & ~aims.hard,
             "close": jnp.all(jnp.abs(aims.aim) <= CLOSE, axis=1),
             "origin": measures,
             "aim": aims.aim,
@@ -202,7 +204,8 @@ class Targeting:
         """The middle of an open cell, its near edge if the shot is hard; of an elite's cell the better corner."""
         target, middle = view.cells[shots.place], view.middles[shots.place]
         far = model.squared_length(middle) > sizes.radius**2
-        hard = shots.is_open & (shots.spare | far | (state.misses.of(target) > 0))
+        fresh = shots.is_open & ~shots.spare & (state.misses.of(target) == 0)
+        hard = shots.is_open & (far | ~fresh)
         first, (_, lengths, _) = jnp.arange(self.branches) == 0, chases.pursuers(self.branches)
         pursues = (first | shots.spare) & hard & hard[0] & state.explores
 
@@ -211,7 +214,7 @@ class Targeting:
         near = jnp.clip(0, middle - edge, middle + edge) * length[:, None]
         corner = middle + INSIDE * (1 - uniform**2)[:, None] * jnp.sign(model.slope)
         aim = jnp.where(hard[:, None], near, jnp.where(shots.is_open[:, None], middle, corner))
-        return Aims(target, middle, hard, pursues, aim)
+        return Aims(target, middle, fresh, hard, pursues, aim)
 
     def tell(self, state: TargetingState, archive: Archive, drawn: dict[str, Any], result: AddResult) -> TargetingState:
         assert result.objective is not None
@@ -227,7 +230,8 @@ class Targeting:
         off = (result.measures - drawn["origin"]) / self._widths(archive, drawn["origin"]) - drawn["aim"]
         arrived = jnp.max(jnp.abs(off), axis=1) <= 1 + TOLERANCE * jnp.max(jnp.abs(drawn["aim"]), axis=1)
         seen = hit & ~drawn["open"] & drawn["ways"][:, 0] & jnp.isfinite(result.value)
-        sizes = state.sizes.with_radius(drawn["fair"], new & arrived, drawn["length"])
+        tried = jnp.where(jnp.any(drawn["fair"]), drawn["fair"], drawn["first"])  # where all are far, by how these do
+        sizes = state.sizes.with_radius(tried, new & arrived, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
         sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
         sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
