@@ -5,7 +5,7 @@ import pytest
 from explorer.voronoi import Voronoi
 
 import dqd
-from dqd.domains.survey import CELLS, LOSS, SAMPLES, Survey, lead, within
+from dqd.domains.survey import CELLS, LOSS, SAMPLES, Survey, cells_along, lead, within
 from dqd.inputs.bounds import Box
 from dqd.types import Evaluation, replace
 
@@ -146,3 +146,9 @@ def test_cells_of_any_tessellation_have_a_width():
     assert survey(Linear(), "solutions", Voronoi(tuple(map(tuple, sites)))) == pytest.approx(
         0.1 * CELLS["solutions"], rel=0.4
     )
+
+
+@pytest.mark.parametrize("centroids", [[[0, 0], [0, 1]], [[0.3, 0.3]]])
+def test_where_all_cells_lie_in_a_line_they_have_a_width_across_it_too(centroids):
+    widths, _ = cells_along(dqd.CVT(centroids))
+    assert np.all(widths > 0.1)

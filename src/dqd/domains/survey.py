@@ -207,7 +207,9 @@ def cells_along(tessellation: Tessellation) -> tuple[np.ndarray, np.ndarray]:
         return (np.asarray(tessellation.upper) - np.asarray(tessellation.lower)) / counts, counts
     centers = tessellation.centers()
     counts = np.full(tessellation.num_measures, len(centers) ** (1 / tessellation.num_measures))
-    return np.maximum(np.ptp(centers, axis=0), 1e-300) / counts, counts
+    spans = np.ptp(centers, axis=0)
+    spans = np.where(spans > 0, spans, np.max(spans) or 1.0)  # along this measure, all cells are one
+    return spans / counts, counts
 
 
 @dataclass
