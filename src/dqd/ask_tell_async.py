@@ -23,6 +23,7 @@ import numpy as np
 
 from dqd.emitters.combine import Staggered
 from dqd.emitters.emitter import Emitter, check_emitter
+from dqd.emitters.presets import usual
 from dqd.inputs.arguments import check_rounds
 from dqd.inputs.arrays import to_numpy
 from dqd.own_loop import OwnLoop, named
@@ -50,12 +51,13 @@ class AskTellAsync(OwnLoop[Rounds]):
     """
 
     def __init__(
-        self, emitter: Emitter, tessellation: Tessellation, *, x0: Any, rounds: int = 4, **options: Any
+        self, emitter: Emitter | None, tessellation: Tessellation, *, x0: Any, rounds: int = 4, **options: Any
     ) -> None:
         """`rounds` are under way at once: as many as hold two or three times as many solutions as there are workers.
 
         The other arguments are those of `dqd.AskTell`.
         """
+        emitter = usual(tessellation, options.get("threshold")) if emitter is None else emitter
         check_emitter("emitter", emitter)
         self._jobs = Jobs()
         super().__init__(Staggered(emitter, check_rounds(rounds)), tessellation, x0=x0, **options)

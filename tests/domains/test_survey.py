@@ -5,9 +5,9 @@ import pytest
 from explorer.voronoi import Voronoi
 
 import dqd
-from dqd.domains.survey import CELLS, LOSS, SAMPLES, Survey, lead, within
+from dqd.domains.survey import CELLS, LOSS, SAMPLES, Survey, cells_along, lead, within
 from dqd.inputs.bounds import Box
-from dqd.types import Evaluation
+from dqd.types import Evaluation, replace
 
 GRID = dqd.Grid(lower=[-1, -1], upper=[1, 1], shape=[100, 100])
 
@@ -122,6 +122,21 @@ def test_measures_that_never_change_are_an_error_that_says_what_to_do():
         survey(Linear(slopes=(0.0, 0.0)), "solutions")
 
 
+@pytest.mark.parametrize("at_x0", [0.0, np.nan])
+def test_where_no_gradient_can_be_followed_steps_are_tried_beside_x0(at_x0):
+    """As at the centre of a norm, whose gradient is NaN there, or of a square."""
+    linear = Linear()
+
+    def look(ask):
+        found = linear(ask)
+        if found.jacobian is not None and not ask.solutions.any():
+            return replace(found, jacobian=np.full_like(found.jacobian, at_x0))
+        return found
+
+    chosen = lead(Survey(np.zeros(20), GRID).sigma("unit gradients"), look)
+    assert chosen == pytest.approx(survey(Linear(), "unit gradients"), rel=0.5)
+
+
 def test_it_is_the_same_whenever_it_is_made():
     assert survey(Linear(), "unit gradients") == survey(Linear(), "unit gradients")
 
@@ -131,3 +146,9 @@ def test_cells_of_any_tessellation_have_a_width():
     assert survey(Linear(), "solutions", Voronoi(tuple(map(tuple, sites)))) == pytest.approx(
         0.1 * CELLS["solutions"], rel=0.4
     )
+
+
+@pytest.mark.parametrize("centroids", [[[0, 0], [0, 1]], [[0.3, 0.3]]])
+def test_where_all_cells_lie_in_a_line_they_have_a_width_across_it_too(centroids):
+    widths, _ = cells_along(dqd.CVT(centroids))
+    assert np.all(widths > 0.1)

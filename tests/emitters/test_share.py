@@ -107,10 +107,11 @@ def test_below_the_offset_a_new_cell_is_worth_the_same_whatever_the_sign_of_obje
 
 
 def test_a_search_without_an_emitter_takes_the_usual_one(monkeypatch):
-    for home in ("runners.task", "own_loop"):
+    for home in ("runners.task", "own_loop", "ask_tell_async"):
         monkeypatch.setattr(f"dqd.{home}.usual", lambda cells, threshold: share_of_two())
     assert isinstance(illuminate(emitter=None, iterations=3).search.emitter, Shared)
     assert len(dqd.AskTell(None, GRID, x0=np.zeros(6)).ask_dqd()) == 1
+    assert dqd.AskTellAsync(None, GRID, x0=np.zeros(6), rounds=2).ask().jacobian
 
 
 def test_the_usual_emitter_aims_where_it_can_and_has_nothing_to_choose():

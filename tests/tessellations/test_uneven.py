@@ -98,3 +98,13 @@ def test_a_search_finds_its_cells_and_targeting_aims_at_them(tmp_path):
     assert panel.matrix.shape == (7, 7)
     assert (panel.x_marks[0], panel.x_marks[-1]) == ((0.0, "-3.63"), (7.0, "3.63"))
     result.plot(tmp_path / "map.png")
+
+
+def test_every_neighbour_is_within_reach_however_wide_it_is():
+    """From a narrow cell beside wide ones, the points to aim at lie at most one such cell beyond its own."""
+    grid = dqd.UnevenGrid([[-1, 0, 0.01, 0.02, 1]])
+    cells, points = grid.near(np.array([0.005]), 5)
+    reached = dict(zip(cells.tolist(), points[:, 0].tolist(), strict=True))
+    assert reached == pytest.approx({1: 0.005, 0: -0.005, 2: 0.015, 3: 0.025, -1: reached[-1]})
+    cells, points = grid.near(np.array([0.5]), 3)  # in a narrow one it is the middle
+    assert dict(zip(cells.tolist(), points[:, 0].tolist(), strict=True))[2] == pytest.approx(0.015)

@@ -88,6 +88,9 @@ class Survey:
             directions = yield from self._directions(point, along, generator)
             samples = self._inside(point + sizes.size * directions)
             found = yield Ask(np.concatenate([point[None], samples, point[None]]), jacobian=False)
+            if not directions.any():  # gradients that are zero or NaN at x0 need not be so beside it
+                point = self._beside(sizes.size, generator)
+                continue
             measures, objective = (to_numpy(each).astype(float) for each in (found.measures, found.objective))
             noise = yield from self._noise(measures[[0, -1]])
             crossed = _crossed(measures / reach, noise / reach**2)
@@ -140,7 +143,7 @@ class Survey:
                     break
                 size = 5 * size
             else:
-                point = self._inside(self.x0 + size * generator.normal(size=self.x0.size))
+                point = self._beside(size, generator)
                 yield Ask(point[None], jacobian=False)  # in a loop of one's own both kinds take turns
         return float(f"{found:.4g}") if found > 0 else 1.0
 
@@ -161,6 +164,10 @@ class Survey:
         spans = np.zeros(1) if self.bounds is None else np.asarray(self.bounds.upper - self.bounds.lower)
         spans = np.where(np.isfinite(spans), spans, 0)
         return 0.01 * float(np.max(spans) or np.sqrt(np.mean(self.x0.astype(float) ** 2)) or 1)
+
+    def _beside(self, size: float, generator: np.random.Generator) -> np.ndarray:
+        """A random point that far from x0."""
+        return self._inside(self.x0 + size * generator.normal(size=self.x0.size))
 
     def _inside(self, solutions: np.ndarray) -> np.ndarray:
         free = self.bounds is None or self.bounds.is_free
@@ -200,7 +207,9 @@ def cells_along(tessellation: Tessellation) -> tuple[np.ndarray, np.ndarray]:
         return (np.asarray(tessellation.upper) - np.asarray(tessellation.lower)) / counts, counts
     centers = tessellation.centers()
     counts = np.full(tessellation.num_measures, len(centers) ** (1 / tessellation.num_measures))
-    return np.maximum(np.ptp(centers, axis=0), 1e-300) / counts, counts
+    spans = np.ptp(centers, axis=0)
+    spans = np.where(spans > 0, spans, np.max(spans) or 1.0)  # along this measure, all cells are one
+    return spans / counts, counts
 
 
 @dataclass

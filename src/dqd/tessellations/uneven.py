@@ -105,21 +105,24 @@ class UnevenGrid:
         return xp.any((rows < low) | (rows > high), axis=-1)
 
     def near(self, measures: A, count: int) -> tuple[A, A]:
-        """The cells around each row of measures (..., k), and their middles: its own, those beside it, and so on.
+        """The cells around each row of measures (..., k), and a point in each: its own, those beside it, and so on.
 
-        (..., count) and (..., count, k), counted in cells from its own; -1 beyond the border.
+        (..., count) and (..., count, k), counted in cells from its own; -1 beyond the border. The point is the middle,
+        but in a cell that is wider than the row's own no deeper than the middle of that: from a narrow cell all of its
+        neighbours are within reach, however wide they are.
         """
         xp, rows = floating(measures)
         position = self._position(rows)[..., None, :] + xp.asarray(lattice(self.shape, count), xp.int32)
         inside = xp.all((position >= 0) & (position < xp.asarray(self.shape, xp.int32)), axis=-1)
-        return xp.where(inside, numbered(position, self.shape), -1), self._middles(xp, rows.dtype, position)
+        middles, own = self._middles(xp, rows.dtype, position), self._extents(xp, rows.dtype, position[..., :1, :])
+        spare = xp.maximum(self._extents(xp, rows.dtype, position) - own, 0) / 2
+        nearer = middles - spare * xp.sign(position - position[..., :1, :])
+        return xp.where(inside, numbered(position, self.shape), -1), nearer
 
     def widths(self, measures: A) -> A:
         """How far the cell of each row of measures (..., k) extends along each of them."""
         xp, rows = floating(measures)
-        position = self._position(rows)
-        extents = [xp.diff(xp.asarray(row, rows.dtype))[position[..., j]] for j, row in enumerate(self.edges)]
-        return xp.stack(extents, axis=-1)
+        return self._extents(xp, rows.dtype, self._position(rows))
 
     def middles(self, cells: A) -> A:
         """The middle of each of some cells (...) -> (..., k), for NumPy and for JAX."""
@@ -133,6 +136,13 @@ class UnevenGrid:
         for j, row in enumerate(self.edges):
             edges = xp.asarray(row, dtype)
             columns.append(((edges[1:] + edges[:-1]) / 2)[xp.clip(position[..., j], 0, self.shape[j] - 1)])
+        return xp.stack(columns, axis=-1)
+
+    def _extents(self, xp: Any, dtype: Any, position: Any) -> Any:
+        """How far cells extend by their positions (..., k), clipped to those that there are."""
+        columns = []
+        for j, row in enumerate(self.edges):
+            columns.append(xp.diff(xp.asarray(row, dtype))[xp.clip(position[..., j], 0, self.shape[j] - 1)])
         return xp.stack(columns, axis=-1)
 
     def centers(self) -> np.ndarray:

@@ -27,6 +27,7 @@ ROWS = random.normal(size=(6, 2))
 SCORES = {
     "linear": lambda x: (-jnp.sum(x**2), x @ ROWS),
     "no gradient": lambda x: (jnp.round(x[0]), x @ ROWS),
+    "walled": lambda x: (jnp.where(x[0] > 0.12, jnp.nan, -jnp.sum((x - 0.3) ** 2)), x @ ROWS / 3),
     "flat": lambda x: (-jnp.sum(x**2), jnp.stack([x[0], 0.0 * x[1]])),
 }
 
@@ -128,6 +129,20 @@ def test_the_radius_follows_the_comparison_of_long_with_short_steps(new, factor)
 def test_the_radius_does_not_outgrow_what_was_tried():
     sizes = Jitted(replace(Sizes.first(jnp.float32), radius=np.full((), 31.0, np.float32)))
     assert float(sizes.with_radius(np.ones(2, bool), np.ones(2, bool), np.array([1.0, 9.0])).radius) == 31.0
+
+
+def test_a_wall_of_nan_that_no_gradient_knows_does_not_end_a_search():
+    """The best of most cells lies at it or behind it."""
+    result = found("walled", iterations=300)
+    assert result.nonfinite < 0.4 * result.evaluations
+
+
+@pytest.mark.parametrize(("finite", "factor"), [([1, 1, 0, 0], 1.0), ([1, 0, 0, 0], 0.8)])
+def test_steps_are_shorter_where_most_branches_are_not_finite(finite, factor):
+    before = replace(Sizes.first(jnp.float32), radius=np.ones((), np.float32), logs=np.zeros(2, np.float32))
+    after = Jitted(before).with_walls(np.array(finite, bool))
+    assert float(after.radius) == pytest.approx(factor)
+    assert np.exp(after.logs) == pytest.approx([factor, 1.0])
 
 
 def test_the_units_of_the_stored_objective_are_found_out():

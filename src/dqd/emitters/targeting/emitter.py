@@ -235,6 +235,7 @@ class Targeting:
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
         sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
         sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)
+        sizes = sizes.with_walls(jnp.isfinite(result.objective) & jnp.isfinite(result.measures).all(axis=1))
         sizes = _unless_lost(sizes, state.sizes)
 
         start, chases_on = starts.next_start(archive, misses, worths.exploring, drawn["start"]), chase.left > 0

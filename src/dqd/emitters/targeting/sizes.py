@@ -85,6 +85,11 @@ class Sizes:
         curvature = 0.9 * self.curvature + 0.1 * jnp.maximum(lost, 0)
         return replace(fitted, curvature=jnp.where(jnp.sum(seen) >= 3, curvature, self.curvature))
 
+    def with_walls(self, finite: Array) -> Sizes:
+        """Where most branches (b,) are not finite, all steps were too long: beyond a wall that no gradient knows."""
+        factor = jnp.where(2 * jnp.sum(finite) < finite.size, SHRINKAGE, 1.0)
+        return replace(self, radius=self.radius * factor, logs=self.logs.at[0].add(jnp.log(factor)))
+
     def with_steps(self, improvement: Array, used: Array, samples: Array) -> Sizes:
         """Logarithms move towards those that improved elites, by how much they did; down a little if none did.
 
