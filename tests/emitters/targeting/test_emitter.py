@@ -56,7 +56,7 @@ def test_where_measures_are_linear_every_shot_finds_a_cell(score):
 
 @pytest.mark.parametrize("reach", [0.01, 4.0, 1000.0])
 def test_the_first_radius_decides_little(reach):
-    """Where all open cells lie beyond the radius it grows by how shots at these do; it stayed for ever before."""
+    """Until most shots go to cells within the radius, it learns from those beyond; it stayed small for ever before."""
     domain, emitter = dqd.LinearProjection("sphere", n=20), replace(dqd.targeting(), reach=reach)
     with quick_to_compile():
         result = dqd.illuminate(domain, emitter, domain.grid(50), x0=jnp.zeros(20), iterations=150, progress=False)

@@ -230,8 +230,9 @@ class Targeting:
         off = (result.measures - drawn["origin"]) / self._widths(archive, drawn["origin"]) - drawn["aim"]
         arrived = jnp.max(jnp.abs(off), axis=1) <= 1 + TOLERANCE * jnp.max(jnp.abs(drawn["aim"]), axis=1)
         seen = hit & ~drawn["open"] & drawn["ways"][:, 0] & jnp.isfinite(result.value)
-        tried = jnp.where(jnp.any(drawn["fair"]), drawn["fair"], drawn["first"])  # where all are far, by how these do
-        sizes = state.sizes.with_radius(tried, new & arrived, drawn["length"])
+        sizes = state.sizes.settling(drawn["fair"])
+        tried = jnp.where(sizes.settled, drawn["fair"], drawn["first"])
+        sizes = sizes.with_radius(tried, new & arrived, drawn["length"])
         sizes = sizes.with_objective(seen, result.value + drawn["rise"], drawn["linear"], drawn["squared"])
         sizes = sizes.with_wild(jnp.any(sideways.wild & ruinous(result.objective, archive)))
         sizes = sizes.with_steps(jnp.where(result.status == IMPROVED, gain, 0), sideways.used, sideways.logs)

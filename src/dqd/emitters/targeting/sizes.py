@@ -22,6 +22,7 @@ LIMITS = (-math.inf, -LOG_WIDEST), (math.inf, 0.0)  # of logarithms
 @pytree
 class Sizes:
     radius: Array  # () length of steps that still arrive; 0 before the first iteration
+    settled: Array  # () whether most branches ever had an open cell within the radius
     logs: Array  # (2,) logarithms: of the step along what is left of the gradient, NaN before the first; and of the
     #              share of coordinates that move where only some do
     wild: Array  # () logarithm of the longest wild jump, in cells
@@ -31,7 +32,8 @@ class Sizes:
     @staticmethod
     def first(dtype: jnp.dtype) -> Sizes:
         zero = jnp.zeros((), dtype)
-        return Sizes(zero, jnp.array([jnp.nan, -1], dtype), zero, jnp.ones(2, dtype), zero)
+        logs = jnp.array([jnp.nan, -1], dtype)
+        return Sizes(zero, jnp.array(False), logs, zero, jnp.ones(2, dtype), zero)
 
     def begun(self, first: Array, cell: Array, free: Array) -> Sizes:
         """With a first radius, and steps of a cell along the first free gradient, where they have none yet."""
@@ -56,6 +58,10 @@ class Sizes:
         return jnp.maximum(self.fit[0] / self.fit[1], 0)
 
     # Learning ---------------------------------------------------------------------------------------------------------
+
+    def settling(self, within: Array) -> Sizes:
+        """Until most shots go to cells within the radius, it learns from those beyond it: it may be far too small."""
+        return replace(self, settled=self.settled | (2 * jnp.sum(within) >= within.size))
 
     def with_radius(self, tried: Array, arrived: Array, length: Array) -> Sizes:
         """Long steps that arrive at new cells as often as short ones may be longer; `length` is squared.
